@@ -1,0 +1,142 @@
+package kafka
+
+import (
+	"bytes"
+	"crypto/rand"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sort"
+	"text/template"
+)
+
+//go:embed server.properties.tmpl
+var serverProperties string
+
+//go:embed log4j2.properties
+var log4jProperties []byte
+
+var serverTemplate = template.Must(template.New("server.properties").Parse(serverProperties))
+
+// Config describes one broker. The zero value works: a broker named "single" with small test heap on two
+// free ports.
+type Config struct {
+	// Dir is the run directory; RunDir() if empty.
+	Dir string
+	// Name tells brokers of one run directory apart and names their data. "single" if empty.
+	Name string
+	// Port serves clients, ControllerPort the controller; 0 chooses a free one. A broker that was formatted
+	// before keeps the controller port it has, since the quorum remembers it.
+	Port, ControllerPort int
+	// Fresh removes the data of an earlier broker of this name first.
+	Fresh bool
+	// Bench takes the JVM flags of Kafka's own start script (G1, both compilers) with a heap of 1 GiB,
+	// instead of small ones that start quickly.
+	Bench bool
+	// CPUs pins the broker with taskset, for example "1". Empty: anywhere.
+	CPUs string
+	// Properties are server properties that override those of the package.
+	Properties map[string]string
+}
+
+// Flags for tests: small, and quick to start. HotSpot would otherwise take G1 on two cores.
+var testFlags = []string{"-Xms192m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+	"-XX:MaxDirectMemorySize=128m", "-XX:ReservedCodeCacheSize=96m", "-Djdk.nio.maxCachedBufferSize=262144",
+	"-Djava.net.preferIPv4Stack=true", "-XX:+ExitOnOutOfMemoryError"}
+
+// Flags for benchmarks: what Kafka's start script uses, with a fixed heap.
+var benchFlags = []string{"-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
+	"-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent",
+	"-Djava.net.preferIPv4Stack=true", "-XX:+ExitOnOutOfMemoryError"}
+
+func (c Config) flags() []string {
+	if c.Bench {
+		return benchFlags
+	}
+	return testFlags
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Dir == "" {
+		dir, err := RunDir()
+		if err != nil {
+			return c, err
+		}
+		c.Dir = dir
+	}
+	if c.Name == "" {
+		c.Name = "single"
+	}
+	if c.Name != filepath.Base(c.Name) || c.Name == "." || c.Name == ".." {
+		return c, fmt.Errorf("kafka: broker name %q must be a plain file name", c.Name)
+	}
+	if c.Port < 0 || c.Port > 65535 || c.ControllerPort < 0 || c.ControllerPort > 65535 {
+		return c, fmt.Errorf("kafka: ports %d and %d of broker %s: must be 0 to 65535", c.Port, c.ControllerPort, c.Name)
+	}
+	return c, nil
+}
+
+func (c Config) home() string       { return filepath.Join(c.Dir, c.Name) }
+func (c Config) dataDir() string    { return filepath.Join(c.home(), "data") }
+func (c Config) logFile() string    { return filepath.Join(c.home(), "broker.log") }
+func (c Config) properties() string { return filepath.Join(c.home(), "server.properties") }
+func (c Config) log4j() string      { return filepath.Join(c.home(), "log4j2.properties") }
+func (c Config) recordFile() string { return filepath.Join(c.home(), "broker.json") }
+
+// choosePorts fills in the ports that were left to us. The free ports are released before the broker binds
+// them: another process may take one in between, and the broker then says so in its log.
+func (c *Config) choosePorts() error {
+	for _, port := range []*int{&c.Port, &c.ControllerPort} {
+		if *port != 0 {
+			continue
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return fmt.Errorf("kafka: no free port: %w", err)
+		}
+		defer l.Close() // both stay bound until both are chosen, so that they differ
+		*port = l.Addr().(*net.TCPAddr).Port
+	}
+	return nil
+}
+
+// write renders the configuration files.
+func (c Config) write() error {
+	var text bytes.Buffer
+	data := struct {
+		Port, ControllerPort int
+		DataDir              string
+	}{c.Port, c.ControllerPort, filepath.ToSlash(c.dataDir())}
+	if err := serverTemplate.Execute(&text, data); err != nil {
+		return fmt.Errorf("kafka: render server.properties: %w", err)
+	}
+	names := make([]string, 0, len(c.Properties))
+	for name := range c.Properties {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		fmt.Fprintf(&text, "%s=%s\n", name, c.Properties[name]) // the last of two lines wins in a properties file
+	}
+	if err := os.WriteFile(c.properties(), text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("kafka: %w", err)
+	}
+	if err := os.WriteFile(c.log4j(), log4jProperties, 0o644); err != nil {
+		return fmt.Errorf("kafka: %w", err)
+	}
+	return nil
+}
+
+// clusterID is 16 random bytes in URL-safe base64, as Kafka's own tool makes them; a leading '-' would look
+// like an option.
+func clusterID() (string, error) {
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return "", fmt.Errorf("kafka: cluster id: %w", err)
+	}
+	id[0] &= 0x7f
+	return base64.RawURLEncoding.EncodeToString(id[:]), nil
+}
