@@ -1,0 +1,98 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// keep lets every thread keep as many of its tasks as its quota allows: owned ones before merely remembered ones,
+// because moving those costs a second rebalance, then those with the most state.
+func (p *planner) keep() {
+	homes := make([][]*task, len(p.members))
+	for t := range p.tasks {
+		if home := p.tasks[t].home; home != none {
+			homes[home] = append(homes[home], &p.tasks[t])
+		}
+	}
+	for i, tasks := range homes {
+		offsets := p.processes[p.members[i].process].offsets
+		slices.SortStableFunc(tasks, func(a, b *task) int {
+			return -cmp.Or(cmp.Compare(btoi(a.owner == i), btoi(b.owner == i)), cmp.Compare(offsets[a.ID], offsets[b.ID]))
+		})
+		for n, t := range tasks {
+			if n < p.members[i].quota {
+				p.give(t, i)
+				continue
+			}
+			t.why = "it had " + strconv.Itoa(len(tasks)) + " where its share is " + strconv.Itoa(p.members[i].quota)
+		}
+	}
+}
+
+// placeRest gives the tasks that did not stay to threads that have room, those with the most state first, since they
+// lose most by a bad place.
+func (p *planner) placeRest() {
+	var rest []*task
+	for t := range p.tasks {
+		if p.tasks[t].target == none {
+			rest = append(rest, &p.tasks[t])
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b *task) int { return cmp.Compare(p.furthest(b), p.furthest(a)) })
+	for _, t := range rest {
+		best := none
+		for i := range p.members {
+			if p.members[i].spare() > 0 && (best == none || p.better(t, i, best)) {
+				best = i
+			}
+		}
+		t.why = p.reason(t, best)
+		p.give(t, best)
+	}
+}
+
+// furthest is the largest local state of the task that any process reported.
+func (p *planner) furthest(t *task) int64 {
+	var sum int64
+	for i := range p.processes {
+		sum = max(sum, p.processes[i].offsets[t.ID])
+	}
+	return sum
+}
+
+// better reports whether task t is better placed on member a than on member b, both having room. Equal members are
+// taken in their order.
+func (p *planner) better(t *task, a, b int) bool {
+	ma, mb := &p.members[a], &p.members[b]
+	return cmp.Or(
+		cmp.Compare(btoi(p.atHome(t, a)), btoi(p.atHome(t, b))),
+		cmp.Compare(p.processes[ma.process].offsets[t.ID], p.processes[mb.process].offsets[t.ID]),
+		cmp.Compare(btoi(slices.Contains(ma.Standby, t.ID)), btoi(slices.Contains(mb.Standby, t.ID))),
+		// Spread the tasks of one sub-topology: they tend to weigh the same.
+		cmp.Compare(mb.bySub[t.ID.Subtopology], ma.bySub[t.ID.Subtopology]),
+		cmp.Compare(ma.spare(), mb.spare()),
+	) > 0
+}
+
+// atHome reports whether member i is in the process where the task ran last.
+func (p *planner) atHome(t *task, i int) bool {
+	return t.home != none && p.members[t.home].process == p.members[i].process
+}
+
+// reason says why task t goes to member i, after why it left its home.
+func (p *planner) reason(t *task, i int) string {
+	why := t.why
+	if why == "" {
+		why = "nobody had it"
+	}
+	offset := p.processes[p.members[i].process].offsets[t.ID]
+	switch {
+	case p.atHome(t, i):
+		return why + ", another thread of the process has room"
+	case offset > 0:
+		return why + ", the new process has its state up to " + strconv.FormatInt(offset, 10)
+	default:
+		return why + ", the new member has room"
+	}
+}
