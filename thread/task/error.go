@@ -1,0 +1,71 @@
+package task
+
+import (
+	"fmt"
+
+	"github.com/millrace-io/millrace/internal/taskid"
+	"github.com/millrace-io/millrace/internal/topology"
+)
+
+// Error is a record that could not be processed: what failed, and where.
+type Error struct {
+	Kind topology.FailureKind
+	// Operator is the operator's name.
+	Operator string
+	Task     taskid.ID
+	// Topic, Partition and Offset are the coordinates of the input record.
+	Topic     string
+	Partition int32
+	Offset    int64
+	Err       error
+	// Stack is the stack of a panic, nil for errors.
+	Stack []byte
+}
+
+// Error returns everything but the stack.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s failed in operator %s of task %v at %s-%d offset %d: %v",
+		e.Kind, e.Operator, e.Task, e.Topic, e.Partition, e.Offset, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// PanicError is the cause of an [Error] when user code panicked with something that is no error.
+type PanicError struct{ Value any }
+
+// Error returns the panic's value.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Decision is what becomes of a record that failed.
+type Decision uint8
+
+const (
+	// Fail stops the task. It is the default.
+	Fail Decision = iota
+	// Skip leaves the record out and counts it.
+	Skip
+)
+
+// Handlers decide about failed records. They run on the task's goroutine; the record is valid during the call only. A
+// nil handler decides Fail. Failures of state stores are never asked about.
+type Handlers struct {
+	// OnDecodeError is asked about input records that cannot be decoded or have a negative timestamp.
+	OnDecodeError func(*Error, *topology.Record) Decision
+	// OnProcessError is asked about errors and panics of user code and results that cannot be encoded.
+	OnProcessError func(*Error, *topology.Record) Decision
+}
+
+func (h *Handlers) decide(e *Error, r *topology.Record) Decision {
+	handler := h.OnProcessError
+	switch e.Kind {
+	case topology.FailDecode, topology.FailTimestamp:
+		handler = h.OnDecodeError
+	case topology.FailState:
+		return Fail
+	}
+	if handler == nil {
+		return Fail
+	}
+	return handler(e, r)
+}
