@@ -59,11 +59,16 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 			return nil, fmt.Errorf("kafka: remove old data: %w", err)
 		}
 	}
-	if err := cfg.prepare(ctx, java, cp); err != nil {
+	logging, err := LoggingFlag(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	jvm := jvm{java, logging, cp}
+	if err := cfg.prepare(ctx, jvm); err != nil {
 		return nil, err
 	}
 	b := &Broker{cfg: cfg, rec: record{Port: cfg.Port, ControllerPort: cfg.ControllerPort}}
-	if err := b.spawn(java, cp); err != nil {
+	if err := b.spawn(jvm); err != nil {
 		return nil, err
 	}
 	if err := b.awaitReady(ctx); err != nil {
@@ -101,7 +106,7 @@ func (b *Broker) PID() int { return b.rec.PID }
 func (b *Broker) LogFile() string { return b.cfg.logFile() }
 
 // prepare chooses ports, writes the configuration and formats the data directory of a new broker.
-func (c *Config) prepare(ctx context.Context, java, cp string) error {
+func (c *Config) prepare(ctx context.Context, vm jvm) error {
 	if err := os.MkdirAll(c.home(), 0o755); err != nil {
 		return fmt.Errorf("kafka: %w", err)
 	}
@@ -120,42 +125,45 @@ func (c *Config) prepare(ctx context.Context, java, cp string) error {
 	if _, err := os.Stat(c.dataDir()); err == nil {
 		return nil // formatted before
 	}
-	return c.format(ctx, java, cp)
+	return c.format(ctx, vm)
 }
 
 // format writes the identity and the first metadata snapshot of a cluster of one node. The features are said
 // outright because an older release does not set them by itself: KIP-848 and KIP-1071 groups, and the
 // epoch bump per transaction of KIP-890.
-func (c *Config) format(ctx context.Context, java, cp string) error {
-	tool := func(args ...string) ([]byte, error) {
-		args = append([]string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", c.logging(),
-			"-cp", cp, "kafka.tools.StorageTool"}, args...)
-		return exec.CommandContext(ctx, java, args...).CombinedOutput()
-	}
+func (c *Config) format(ctx context.Context, vm jvm) error {
 	id, err := clusterID()
 	if err != nil {
 		return err
 	}
-	text, err := tool("format", "--config", c.properties(), "--cluster-id", id, "--standalone", "--ignore-formatted",
+	line := vm.line([]string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}, "kafka.tools.StorageTool",
+		"format", "--config", c.properties(), "--cluster-id", id, "--standalone", "--ignore-formatted",
 		"--feature", "group.version=1", "--feature", "transaction.version=2", "--feature", "streams.version=1")
-	if err != nil {
+	if text, err := exec.CommandContext(ctx, line[0], line[1:]...).CombinedOutput(); err != nil {
 		os.RemoveAll(c.dataDir())
 		return fmt.Errorf("kafka: format %s: %w\n%s", c.dataDir(), err, tail(text, 20))
 	}
 	return nil
 }
 
-func (c *Config) logging() string { return "-Dlog4j2.configurationFile=file:" + c.log4j() }
+// jvm is what every Java program here is started with.
+type jvm struct{ java, logging, classpath string }
+
+// line is a command line for one class.
+func (vm jvm) line(flags []string, class string, args ...string) []string {
+	line := append([]string{vm.java}, flags...)
+	line = append(line, vm.logging, "-Dlog4j2.disable.jmx=true", "-cp", vm.classpath, class)
+	return append(line, args...)
+}
 
 // spawn starts the process in a session of its own, with its output in the log file.
-func (b *Broker) spawn(java, cp string) error {
+func (b *Broker) spawn(vm jvm) error {
 	log, err := os.Create(b.cfg.logFile())
 	if err != nil {
 		return fmt.Errorf("kafka: %w", err)
 	}
 	defer log.Close()
-	args := append(append([]string{java}, b.cfg.flags()...), b.cfg.logging(), "-Dlog4j2.disable.jmx=true",
-		"-cp", cp, "kafka.Kafka", b.cfg.properties())
+	args := vm.line(b.cfg.flags(), "kafka.Kafka", b.cfg.properties())
 	if b.cfg.CPUs != "" {
 		args = append([]string{"taskset", "-c", b.cfg.CPUs}, args...)
 	}

@@ -83,7 +83,6 @@ func (c Config) home() string       { return filepath.Join(c.Dir, c.Name) }
 func (c Config) dataDir() string    { return filepath.Join(c.home(), "data") }
 func (c Config) logFile() string    { return filepath.Join(c.home(), "broker.log") }
 func (c Config) properties() string { return filepath.Join(c.home(), "server.properties") }
-func (c Config) log4j() string      { return filepath.Join(c.home(), "log4j2.properties") }
 func (c Config) recordFile() string { return filepath.Join(c.home(), "broker.json") }
 
 // choosePorts fills in the ports that were left to us. The free ports are released before the broker binds
@@ -124,10 +123,17 @@ func (c Config) write() error {
 	if err := os.WriteFile(c.properties(), text.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("kafka: %w", err)
 	}
-	if err := os.WriteFile(c.log4j(), log4jProperties, 0o644); err != nil {
-		return fmt.Errorf("kafka: %w", err)
-	}
 	return nil
+}
+
+// LoggingFlag is the JVM flag that makes a program with the class path of this package log warnings and the
+// lines that matter here to stderr. The file it names is written into the run directory.
+func LoggingFlag(dir string) (string, error) {
+	file := filepath.Join(dir, "log4j2.properties")
+	if err := os.WriteFile(file, log4jProperties, 0o644); err != nil {
+		return "", fmt.Errorf("kafka: %w", err)
+	}
+	return "-Dlog4j2.configurationFile=file:" + file, nil
 }
 
 // clusterID is 16 random bytes in URL-safe base64, as Kafka's own tool makes them; a leading '-' would look
