@@ -8,7 +8,8 @@ import (
 	"github.com/millrace-io/millrace/internal/taskid"
 )
 
-// UnknownGeneration stands for a group generation that nobody told: DescribeGroups does not carry it.
+// UnknownGeneration stands for a group generation that nobody told: DescribeGroups does not carry it, but the assignments
+// in a stable group do.
 const UnknownGeneration int32 = -1
 
 // Snapshot is what was known about an application's group at one moment. It is a value: whoever has one may keep it, and
@@ -18,7 +19,7 @@ type Snapshot struct {
 	Group         string    // the consumer group
 	ClusterID     string    // Kafka's cluster id
 	State         string    // the group's state as the coordinator calls it: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead
-	Generation    int32     // of the answering process' threads (the highest), or [UnknownGeneration]
+	Generation    int32     // the group's generation, or [UnknownGeneration]: see [Snapshot.WithLocal]
 	Taken         time.Time // when the coordinator answered
 	Instances     []Instance
 
@@ -89,16 +90,20 @@ type Process struct {
 	Host          string // the endpoint that it advertises, host:port; may be empty
 }
 
-// WithLocal returns the snapshot with the instance of process p marked as local and with the states of its threads. A
-// process that the coordinator does not list yet (it starts, or the snapshot is older than its join) is added from what
-// its threads say. The receiver is not changed.
+// WithLocal returns the snapshot with the instance of process p marked as local and with the states of its threads, which
+// may know a higher generation than the snapshot. A process that the coordinator does not list yet (it starts, or the
+// snapshot is older than its join), or whose subscriptions it withholds during a rebalance, is described by what its
+// threads say. The receiver is not changed.
 func (s Snapshot) WithLocal(p Process, threads []ThreadStatus) Snapshot {
-	s.Generation = highestGeneration(threads)
+	s.Generation = max(s.Generation, highestGeneration(threads))
 	s.Instances = slices.Clone(s.Instances)
-	at := slices.IndexFunc(s.Instances, func(in Instance) bool { return in.ProcessID != "" && in.ProcessID == p.ProcessID })
-	if at < 0 {
+	at := slices.IndexFunc(s.Instances, func(in Instance) bool { return p.is(in) })
+	switch {
+	case at < 0:
 		s.Instances = append(s.Instances, unlisted(p, threads))
 		at = len(s.Instances) - 1
+	case s.Instances[at].ProcessID == "":
+		s.Instances[at] = unlisted(p, threads)
 	}
 	s.Instances[at].Local = true
 	s.Instances[at].Threads = threads
@@ -106,7 +111,16 @@ func (s Snapshot) WithLocal(p Process, threads []ThreadStatus) Snapshot {
 	return s
 }
 
-// unlisted describes a process that the coordinator does not know, or not yet.
+// is tells whether an instance is this process: by the process id, or by the client id while the coordinator withholds the
+// subscriptions that hold the former.
+func (p Process) is(in Instance) bool {
+	if in.ProcessID != "" {
+		return in.ProcessID == p.ProcessID
+	}
+	return in.ClientID != "" && in.ClientID == p.ClientID
+}
+
+// unlisted describes a process of which the coordinator tells nothing, or nothing yet.
 func unlisted(p Process, threads []ThreadStatus) Instance {
 	in := Instance{Host: p.Host, ProcessID: p.ProcessID, ClientID: p.ClientID}
 	for _, t := range threads {

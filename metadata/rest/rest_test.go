@@ -116,7 +116,7 @@ func TestAnswersMatchGoldenFiles(t *testing.T) {
 	}{
 		{"metadata.json", "/v1/metadata", twoProcesses(), 200},
 		{"metadata_stale.json", "/v1/metadata", stale, 200},
-		{"metadata_not_joined.json", "/v1/metadata", &fakeApp{state: "CREATED", snapshot: metadata.Snapshot{Group: "wordcount", State: "Empty", Taken: taken}}, 200},
+		{"metadata_not_joined.json", "/v1/metadata", &fakeApp{state: "CREATED", snapshot: metadata.Snapshot{Group: "wordcount", State: "Empty", Generation: metadata.UnknownGeneration, Taken: taken}}, 200},
 		{"instances_local.json", "/v1/instances", twoProcesses(), 200},
 		{"instances_group.json", "/v1/instances?scope=group", twoProcesses(), 200},
 		{"instances_group.txt", "/v1/instances?scope=group&format=text", twoProcesses(), 200},
