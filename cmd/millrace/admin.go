@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+)
+
+// brokerFlags are the flags of verbs that ask a group's coordinator.
+type brokerFlags struct {
+	brokers string
+	group   string
+	timeout time.Duration
+}
+
+func (f *brokerFlags) register(flags *flag.FlagSet) {
+	flags.StringVar(&f.brokers, "brokers", "", "addresses `host:port` of brokers, separated by commas")
+	flags.StringVar(&f.group, "group", "", "the application's `group`: its AppID")
+	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "how long the whole command may take")
+}
+
+// check names what is missing.
+func (f *brokerFlags) check() error {
+	switch {
+	case f.brokers == "":
+		return usagef("-brokers is missing")
+	case f.group == "":
+		return usagef("-group is missing")
+	case f.timeout <= 0:
+		return usagef("-timeout is %v: want more than 0", f.timeout)
+	}
+	return nil
+}
+
+// with runs fn with an admin client within the time limit. Errors name the brokers that were asked.
+func (f *brokerFlags) with(ctx context.Context, fn func(ctx context.Context, adm *kadm.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(strings.Split(f.brokers, ",")...),
+		kgo.ClientID("millrace-cli"),
+		kgo.RetryTimeout(f.timeout),
+		kgo.RequestRetries(3), // a wrong address is told after a second or two, not after the time limit
+		kgo.MinVersions(staticMembership()),
+	)
+	if err != nil {
+		return fmt.Errorf("brokers %s: %w", f.brokers, err)
+	}
+	defer client.Close()
+	if err := fn(ctx, kadm.NewClient(client)); err != nil {
+		return fmt.Errorf("brokers %s: %w", f.brokers, err)
+	}
+	return nil
+}
+
+// staticMembership are the lowest request versions that know instance ids: without the bound an old broker would be sent a
+// request that silently leaves them out.
+func staticMembership() *kversion.Versions {
+	v := new(kversion.Versions)
+	v.SetMaxKeyVersion(kmsg.DescribeGroups.Int16(), 4)
+	v.SetMaxKeyVersion(kmsg.LeaveGroup.Int16(), 3)
+	return v
+}

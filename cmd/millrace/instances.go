@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/millrace-io/millrace/metadata"
+	"github.com/millrace-io/millrace/metadata/rest"
+)
+
+// The output forms of -o.
+const (
+	formTable = "table"
+	formJSON  = "json"
+	formText  = "text"
+)
+
+// runInstances lists a group, from its coordinator or from the REST side of one of the application's processes.
+func runInstances(ctx context.Context, s stdio, args []string) error {
+	var (
+		broker brokerFlags
+		from   string
+		form   string
+	)
+	flags := newFlags(s, "instances", "(-brokers host:port,… -group g | -url http://host:port) [-o table|json|text]",
+		"Lists every member (stream thread) of an application's group. -o text prints one instance id a line.")
+	broker.register(flags)
+	flags.StringVar(&from, "url", "", "the REST side of one of the application's processes, `http://host:port`, to be asked instead of brokers")
+	flags.StringVar(&form, "o", formTable, "output `form`: table, json or text")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if form != formTable && form != formJSON && form != formText {
+		return usagef("-o is %q: want table, json or text", form)
+	}
+	list, err := listInstances(ctx, broker, from)
+	if err != nil {
+		return err
+	}
+	return printInstances(s.out, list, form)
+}
+
+func listInstances(ctx context.Context, broker brokerFlags, from string) (rest.InstancesResponse, error) {
+	if from != "" {
+		if broker.brokers != "" || broker.group != "" {
+			return rest.InstancesResponse{}, usagef("-url goes without -brokers and -group: the process knows both")
+		}
+		return fetchInstances(ctx, from, broker.timeout)
+	}
+	if err := broker.check(); err != nil {
+		return rest.InstancesResponse{}, err
+	}
+	var list rest.InstancesResponse
+	err := broker.with(ctx, func(ctx context.Context, adm *kadm.Client) error {
+		snapshot, err := metadata.Describe(ctx, adm, broker.group, nil)
+		if err == nil && snapshot.State == "Dead" {
+			err = fmt.Errorf("there is no group %q", broker.group)
+		}
+		list = rest.GroupInstances(snapshot, snapshot.Taken)
+		return err
+	})
+	return list, err
+}
+
+// fetchInstances asks a process over REST.
+func fetchInstances(ctx context.Context, base string, timeout time.Duration) (rest.InstancesResponse, error) {
+	var list rest.InstancesResponse
+	parsed, err := url.Parse(base)
+	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		return list, usagef("-url is %q: want http://host:port", base)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	target := parsed.JoinPath("/v1/instances").String() + "?scope=group"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return list, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return list, err // names method and URL
+	}
+	defer response.Body.Close()
+	const most = 64 << 20 // far above any group; bounds what a wrong address can make us read
+	body, err := io.ReadAll(io.LimitReader(response.Body, most))
+	if err != nil {
+		return list, fmt.Errorf("GET %s: %w", target, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return list, fmt.Errorf("GET %s: %s: %s", target, response.Status, restError(body))
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return list, fmt.Errorf("GET %s: the answer is not that of a Millrace application: %w", target, err)
+	}
+	return list, nil
+}
+
+// restError is the message of a REST error, or the beginning of what came instead.
+func restError(body []byte) string {
+	var e rest.ErrorResponse
+	if json.Unmarshal(body, &e) == nil && e.Error.Message != "" {
+		return e.Error.Message
+	}
+	return fmt.Sprintf("%.200q", body)
+}
+
+func printInstances(w io.Writer, list rest.InstancesResponse, form string) error {
+	switch form {
+	case formJSON:
+		return printJSON(w, list)
+	case formText:
+		_, err := io.WriteString(w, list.Text())
+		return err
+	}
+	fmt.Fprintf(w, "group %s: %s, %d members\n", list.Group, list.GroupState, len(list.Instances))
+	if len(list.Instances) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "INSTANCE ID\tMEMBER ID\tHOST\tSTATE\tTASKS\tSTANDBY")
+	for _, in := range list.Instances {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(in.InstanceID, "(dynamic)"), in.MemberID, cmp.Or(in.Host, in.ClientHost),
+			cmp.Or(in.State, list.GroupState), cmp.Or(strings.Join(in.ActiveTasks, ","), "-"), cmp.Or(strings.Join(in.StandbyTasks, ","), "-"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, in := range list.Instances {
+		if in.Problem != "" {
+			fmt.Fprintf(w, "%s: %s\n", cmp.Or(in.InstanceID, in.MemberID), in.Problem)
+		}
+	}
+	return nil
+}
+
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// What became of an instance id.
+const (
+	resultRemoved     = "removed"
+	resultWouldRemove = "would remove"
+	resultGone        = "already gone" // not in the group, for example because its session ended: what was asked for is so
+	resultFailed      = "failed"
+)
+
+// removal is the outcome for one instance id.
+type removal struct {
+	InstanceID string `json:"instance_id"`
+	Result     string `json:"result"`
+	Error      string `json:"error,omitempty"`
+}
+
+// removalReport is the JSON form of the output.
+type removalReport struct {
+	Group   string    `json:"group"`
+	DryRun  bool      `json:"dry_run"`
+	Results []removal `json:"results"`
+}
+
+// removeFlags are the flags of remove-members.
+type removeFlags struct {
+	brokerFlags
+	ids    string
+	from   string
+	reason string
+	dryRun bool
+	form   string
+}
+
+// runRemoveMembers removes static members in one batch, so that the group rebalances once.
+func runRemoveMembers(ctx context.Context, s stdio, args []string) error {
+	var f removeFlags
+	flags := newFlags(s, "remove-members", "-brokers host:port,… -group g (-instance-ids a,b | -instance-ids-from file|-) [-reason text] [-dry-run] [-o text|json]",
+		"Removes static members that will not come back, so that their tasks move at once instead of at the end of their session.\n"+
+			"Stop the processes first: a member whose process still runs joins again as a new one.")
+	f.register(flags)
+	flags.StringVar(&f.ids, "instance-ids", "", "group instance `ids`, separated by commas")
+	flags.StringVar(&f.from, "instance-ids-from", "", "`file` with one group instance id a line; - is standard input")
+	flags.StringVar(&f.reason, "reason", "removed by millrace remove-members", "why, for the coordinator's log; cut after 255 characters")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
+	flags.StringVar(&f.form, "o", formText, "output `form`: text or json")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	ids, err := f.instanceIDs(s.in)
+	if err != nil {
+		return err
+	}
+	return f.with(ctx, func(ctx context.Context, adm *kadm.Client) error { return f.remove(ctx, s, adm, ids) })
+}
+
+func (f *removeFlags) check() error {
+	switch {
+	case f.form != formText && f.form != formJSON:
+		return usagef("-o is %q: want text or json", f.form)
+	case f.ids == "" && f.from == "":
+		return usagef("-instance-ids or -instance-ids-from is missing")
+	}
+	return f.brokerFlags.check()
+}
+
+// instanceIDs collects the ids without repeats. None at all is an error: a broken pipe must not look like success.
+func (f *removeFlags) instanceIDs(stdin io.Reader) ([]string, error) {
+	ids := strings.Split(f.ids, ",")
+	if f.from != "" {
+		text, err := readAll(f.from, stdin)
+		if err != nil {
+			return nil, fmt.Errorf("-instance-ids-from: %w", err)
+		}
+		ids = append(ids, strings.Split(text, "\n")...)
+	}
+	var unique []string
+	for _, id := range ids {
+		if id = strings.TrimSpace(id); id != "" && !slices.Contains(unique, id) {
+			unique = append(unique, id)
+		}
+	}
+	if len(unique) == 0 {
+		return nil, fmt.Errorf("there are no instance ids in the input")
+	}
+	return unique, nil
+}
+
+func readAll(name string, stdin io.Reader) (string, error) {
+	if name == "-" {
+		text, err := io.ReadAll(stdin)
+		return string(text), err
+	}
+	text, err := os.ReadFile(name)
+	return string(text), err
+}
+
+// remove does it and reports; an id that failed makes the command fail.
+func (f *removeFlags) remove(ctx context.Context, s stdio, adm *kadm.Client, ids []string) error {
+	hosts, err := staticMembers(ctx, adm, f.group)
+	if err != nil {
+		return err
+	}
+	report := removalReport{Group: f.group, DryRun: f.dryRun}
+	if f.dryRun {
+		report.Results = planRemoval(hosts, ids)
+	} else if report.Results, err = leaveGroup(ctx, adm, f.group, cut(f.reason, 255), ids); err != nil {
+		return err
+	}
+	if err := report.print(s.out, f.form); err != nil {
+		return err
+	}
+	report.warn(s.err, hosts)
+	if slices.ContainsFunc(report.Results, func(r removal) bool { return r.Result == resultFailed }) {
+		return errTold
+	}
+	return nil
+}
+
+// staticMembers maps the instance ids in the group to the hosts of their clients.
+func staticMembers(ctx context.Context, adm *kadm.Client, group string) (map[string]string, error) {
+	described, err := adm.DescribeGroups(ctx, group)
+	if err != nil {
+		return nil, fmt.Errorf("describe group %q: %w", group, err)
+	}
+	d := described[group]
+	if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
+		return nil, fmt.Errorf("describe group %q: %w", group, d.Err)
+	}
+	hosts := map[string]string{}
+	for _, m := range d.Members {
+		if m.InstanceID != nil {
+			hosts[*m.InstanceID] = m.ClientHost
+		}
+	}
+	return hosts, nil
+}
+
+func planRemoval(hosts map[string]string, ids []string) []removal {
+	var results []removal
+	for _, id := range ids {
+		result := resultGone
+		if _, ok := hosts[id]; ok {
+			result = resultWouldRemove
+		}
+		results = append(results, removal{InstanceID: id, Result: result})
+	}
+	return results
+}
+
+// leaveGroup sends the one batch. Member ids stay empty: then the coordinator looks for the instance id alone.
+func leaveGroup(ctx context.Context, adm *kadm.Client, group, reason string, ids []string) ([]removal, error) {
+	answers, err := adm.LeaveGroup(ctx, kadm.LeaveGroup(group).Reason(reason).InstanceIDs(ids...))
+	if err != nil {
+		return nil, fmt.Errorf("remove members from group %q: %w", group, err)
+	}
+	var results []removal
+	for _, id := range ids {
+		answer, ok := answers[id]
+		r := removal{InstanceID: id, Result: resultRemoved}
+		switch {
+		case !ok:
+			r.Result, r.Error = resultFailed, "the coordinator's answer does not name it"
+		case errors.Is(answer.Err, kerr.UnknownMemberID):
+			r.Result = resultGone
+		case answer.Err != nil:
+			r.Result, r.Error = resultFailed, answer.Err.Error()
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+func (r removalReport) print(w io.Writer, form string) error {
+	if form == formJSON {
+		return printJSON(w, r)
+	}
+	for _, each := range r.Results {
+		line := each.InstanceID + ": " + each.Result
+		if each.Error != "" {
+			line += ": " + each.Error
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warn names the members that were still in the group: the coordinator cannot tell whether a process behind an unexpired
+// session still runs, and removing it then has no lasting effect.
+func (r removalReport) warn(w io.Writer, hosts map[string]string) {
+	for _, each := range r.Results {
+		host, ok := hosts[each.InstanceID]
+		if ok && (each.Result == resultRemoved || each.Result == resultWouldRemove) {
+			fmt.Fprintf(w, "note: the session of %s (client host %s) had not ended: if its process still runs, it joins again as a new member; stop it first\n",
+				each.InstanceID, cmp.Or(host, "unknown"))
+		}
+	}
+}
+
+// cut shortens s to at most n characters.
+func cut(s string, n int) string {
+	if runes := []rune(s); len(runes) > n {
+		return string(runes[:n])
+	}
+	return s
+}
