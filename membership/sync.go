@@ -1,0 +1,99 @@
+package membership
+
+import (
+	"slices"
+	"time"
+
+	"github.com/millrace-io/millrace/internal/taskid"
+	"github.com/millrace-io/millrace/membership/codec"
+)
+
+func (m *Member) sendSync() {
+	m.parked = m.nextSeq()
+	m.sync.Seq = m.parked
+	m.do(m.sync)
+}
+
+func (m *Member) onSynced(now time.Time, in Synced) {
+	if m.state != Syncing || in.Seq != m.parked {
+		return
+	}
+	switch {
+	case in.Code == None:
+		m.synced(in.Assignment)
+	case in.Code == RebalanceInProgress:
+		m.startJoin("the rebalance began again before the assignment came")
+	case in.Code == FencedInstanceID:
+		m.fenced(SyncGroup)
+	case in.Code == UnknownMemberID, in.Code == IllegalGeneration:
+		m.lost(SyncGroup, in.Code)
+	case in.Code.moved():
+		m.retry(now, in.Code.String())
+	default:
+		m.refused(SyncGroup, in.Code)
+	}
+}
+
+// synced takes the assignment: first the thread releases what is gone, then it gets the rest (M4).
+func (m *Member) synced(assignment []byte) {
+	m.parked, m.attempts = 0, 0
+	_, a, err := codec.DecodeGrant(assignment)
+	if err != nil {
+		m.fail(&AssignmentError{Group: m.cfg.Group, Err: err})
+		return
+	}
+	slices.SortFunc(a.Active, taskid.ID.Compare)
+	gone := slices.DeleteFunc(slices.Clone(m.owned), func(id taskid.ID) bool { return slices.Contains(a.Active, id) })
+	m.granted = m.generation // the claims that remain hold in this generation
+	if len(gone) > 0 {
+		m.become(Revoking)
+		m.next = a
+		m.revocation++
+		m.do(Notify{Revoked{Tasks: gone, id: m.revocation}})
+		return
+	}
+	m.become(Stable)
+	m.take(a)
+	if reason := m.rejoinReason(a); reason != "" {
+		m.startJoin(reason)
+	}
+}
+
+// take makes a the member's assignment.
+func (m *Member) take(a codec.Assignment) {
+	m.owned, m.standby = a.Active, a.Standby
+	m.do(Notify{Assigned{Generation: m.generation, Active: slices.Clone(a.Active), Standby: slices.Clone(a.Standby)}})
+}
+
+// onRevokeDone goes on after the thread has released its tasks: it gets the rest and joins again, so that the leader
+// can give the released tasks to others. A report about an older revocation is ignored: meanwhile the member lost
+// everything, and the report says nothing about what it got since.
+func (m *Member) onRevokeDone(in RevokeDone) {
+	if m.state != Revoking || in.id != m.revocation {
+		return
+	}
+	m.take(m.next)
+	m.next = codec.Assignment{}
+	m.startJoin("the thread has released its revoked tasks")
+}
+
+// rejoinReason says why the assignment, though valid, calls for another rebalance, or "".
+func (m *Member) rejoinReason(a codec.Assignment) string {
+	if len(a.Release) > 0 {
+		return "others wait for tasks that this member no longer has"
+	}
+	if a.KnownHash == m.known {
+		m.forcedKnown = 0
+	} else if m.forcedKnown != m.known {
+		m.forcedKnown = m.known // once: a leader that cannot read it will not learn it by being told again
+		return "the leader did not know this member's endpoint, topology or tags"
+	}
+	if m.wish != "" || !m.skip {
+		return m.wish
+	}
+	if inputs := m.inputsHash(); a.InputsHash != inputs && m.forcedInputs != inputs {
+		m.forcedInputs = inputs
+		return "what there is to assign has changed while the leader was away"
+	}
+	return ""
+}
