@@ -1,0 +1,48 @@
+// Package cluster is an embedded Kafka cluster of one node, for the first minute, for tests and for single-node tools.
+// It speaks Kafka's protocol on a TCP address, keeps its data in a directory, and has group coordination with full
+// static membership.
+//
+//	c, err := cluster.Start(cluster.DataDir(dir), cluster.Topic("lines", 4))
+//	if err != nil { … }
+//	defer c.Close()
+//	client, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...))
+//
+// # Design
+//
+//	             ┌───────────────────────── Cluster ─────────────────────────┐
+//	clients ───▶ │ listener ─ guard ──▶ kfake: logs, transactions, metadata  │
+//	             │              │            ▲                 │             │
+//	             │      group requests       │ records         │ markers     │
+//	             │              ▼            │                 ▼             │
+//	             │  groups: the loop ──▶ offsetLog           tail            │
+//	             │  of the coordinator  ◀── appended, transaction ended ──   │
+//	             └───────────────────────────────────────────────────────────┘
+//
+// kfake (stock and pinned) keeps logs, transactions and metadata. Its own group coordinator does not keep the rules of
+// static membership, so no group request ever reaches it: the guard of each connection takes those out and has them
+// answered by the machine of package membership/coordinator. Everything else goes to kfake without a further copy.
+//
+// Offsets have one owner, the coordinator. Its records are Kafka's own, in the topic __consumer_offsets. An offset that
+// belongs to a transaction is appended as part of that transaction, so its marker decides the offset together with the
+// records, time-outs included; until then it is pending (OffsetFetch with require_stable: UNSTABLE_OFFSET_COMMIT).
+//
+// # Goroutines
+//
+//	accept loop         listener.acceptLoop   waits in listener.disconnect
+//	coordinator loop    groups.run            ends in groups.close
+//	appends             offsetLog.run         ends in offsetLog.close
+//	markers             tail.run              ends in tail.close
+//	two a connection    kfake's               end when the connection closes
+//
+// # Failure
+//
+// A killed process loses nothing that it acknowledged: every write goes to the operating system before its answer. What
+// the kill cut is found and put right by the next start, and told by [Cluster.Recovery]: the record that was being
+// written, and transactions that were open (they are aborted, and their producers fenced). A power failure may lose
+// acknowledged records, since nothing is synced.
+//
+// # Not relied upon, and not offered
+//
+// There is no replication, no authentication, no quota, and nothing is ever deleted: retention and compaction are off,
+// because kfake's are not safe. Do not keep the only copy of anything here.
+package cluster

@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/millrace-io/millrace/membership/coordinator"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// settleTimeout bounds how long the answer to an EndTxn waits for its marker to reach the coordinator. Kafka does not
+// wait at all (it answers before the markers are written), so giving up is only slower, never wrong.
+const settleTimeout = 5 * time.Second
+
+// A front is the router of client frames: group requests and ApiVersions are answered here, the rest is kfake's.
+// Its fields do not change after the start; its methods are called by the goroutines of all connections.
+type front struct {
+	versions *versions
+	groups   *groups
+	topics   *topics
+	log      *offsetLog
+	tail     *tail
+	logger   *slog.Logger
+}
+
+func (f *front) route(fr frame) (destination, error) {
+	if fr.key == keyAPIVersions {
+		return local, nil
+	}
+	if why := f.versions.check(fr.key, fr.version); why != "" {
+		return 0, errRefused(fr, why)
+	}
+	if coordinator.Handles(fr.key) {
+		return local, nil
+	}
+	switch fr.key {
+	case keyDeleteTopics, keyDeleteRecords:
+		return inspect, nil
+	}
+	return toKfake, nil
+}
+
+func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) ([]byte, error) {
+	if fr.key == keyAPIVersions && !f.versions.served(fr.version) {
+		return appendResponse(nil, fr.corr, f.versions.tooNew()), nil
+	}
+	req, clientID, err := parse(fr, raw)
+	if err != nil {
+		return nil, err
+	}
+	var resp kmsg.Response
+	switch req := req.(type) {
+	case *kmsg.ApiVersionsRequest:
+		resp = f.versions.describe(req)
+	case *kmsg.DeleteTopicsRequest:
+		resp = f.protectTopics(req)
+	case *kmsg.DeleteRecordsRequest:
+		resp = f.protectRecords(req)
+	default:
+		if resp, err = f.groups.serve(gone, clientID, host, req); err != nil {
+			return nil, err
+		}
+	}
+	if resp == nil {
+		return nil, nil
+	}
+	return appendResponse(nil, fr.corr, resp), nil
+}
+
+// sent keeps two orders that clients rely on: a topic is known to the coordinator before its creator hears that it
+// exists, and the offsets of a transaction are decided before its producer hears that it ended. The second also lets
+// the coordinator tell the transactions of one producer apart: a marker reaches it before the next commit does.
+func (f *front) sent(key int16) {
+	switch key {
+	case keyCreateTopics, keyDeleteTopics, keyCreatePartitions:
+		if err := f.topics.refresh(context.Background()); err != nil {
+			f.logger.Error("topics could not be read again; commits for new topics are refused until they are", "error", err)
+		}
+	case keyEndTxn, keyInitProducerID:
+		if !f.log.anyOpen() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
+		defer cancel()
+		if err := f.tail.catchUp(ctx); err != nil {
+			f.logger.Warn("a transaction was answered before its offsets were decided", "error", err)
+		}
+	}
+}
+
+// protectTopics refuses to delete the coordinator's topic, and with it everything that the request names beside it.
+func (f *front) protectTopics(req *kmsg.DeleteTopicsRequest) kmsg.Response {
+	protected := false
+	for _, t := range req.Topics {
+		protected = protected || f.isOffsetsTopic(t.Topic, t.TopicID)
+	}
+	for _, name := range req.TopicNames {
+		protected = protected || name == offsetsTopic
+	}
+	if !protected {
+		return nil
+	}
+	resp := req.ResponseKind().(*kmsg.DeleteTopicsResponse)
+	refuse := func(name *string, id [16]byte) {
+		t := kmsg.NewDeleteTopicsResponseTopic()
+		t.Topic, t.TopicID, t.ErrorCode = name, id, kerr.OperationNotAttempted.Code
+		if f.isOffsetsTopic(name, id) {
+			t.ErrorCode = kerr.TopicAuthorizationFailed.Code
+		}
+		resp.Topics = append(resp.Topics, t)
+	}
+	for _, t := range req.Topics {
+		refuse(t.Topic, t.TopicID)
+	}
+	for _, name := range req.TopicNames {
+		refuse(&name, [16]byte{})
+	}
+	return resp
+}
+
+func (f *front) isOffsetsTopic(name *string, id [16]byte) bool {
+	return name != nil && *name == offsetsTopic || id == f.log.topicID
+}
+
+// protectRecords refuses to cut the coordinator's log.
+func (f *front) protectRecords(req *kmsg.DeleteRecordsRequest) kmsg.Response {
+	protected := false
+	for _, t := range req.Topics {
+		protected = protected || t.Topic == offsetsTopic
+	}
+	if !protected {
+		return nil
+	}
+	resp := req.ResponseKind().(*kmsg.DeleteRecordsResponse)
+	for _, t := range req.Topics {
+		rt := kmsg.NewDeleteRecordsResponseTopic()
+		rt.Topic = t.Topic
+		for _, p := range t.Partitions {
+			rp := kmsg.NewDeleteRecordsResponseTopicPartition()
+			rp.Partition, rp.LowWatermark, rp.ErrorCode = p.Partition, -1, kerr.OperationNotAttempted.Code
+			if t.Topic == offsetsTopic {
+				rp.ErrorCode = kerr.TopicAuthorizationFailed.Code
+			}
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		resp.Topics = append(resp.Topics, rt)
+	}
+	return resp
+}

@@ -1,0 +1,236 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// idleTimeout closes a connection on which nothing arrives, as Kafka's connections.max.idle.ms does. It also bounds how
+// long an unfinished frame may take between two of its bytes.
+const idleTimeout = 10 * time.Minute
+
+// A router decides what becomes of a frame.
+type router interface {
+	// route is asked once a frame, before its body is read. An error closes the connection.
+	route(fr frame) (destination, error)
+
+	// answer handles a frame for which route said local or inspect; raw is the whole frame. A nil answer to inspect passes
+	// the frame on to kfake. It may block as long as a JoinGroup parks; gone is closed when the connection is.
+	answer(gone <-chan struct{}, host string, fr frame, raw []byte) ([]byte, error)
+
+	// sent is told of kfake's response to a request with that key before the client sees it.
+	sent(key int16)
+}
+
+type destination uint8
+
+const (
+	toKfake destination = iota
+	local               // answered by the router
+	inspect             // the router looks at the body first
+)
+
+// A guard is a client's connection as kfake sees it. kfake reads requests from it and writes whole responses to it, one
+// request at a time; the guard lets only frames through that kfake can survive, and takes out those that are not for
+// kfake. There is no goroutine and no copy between a client and kfake: the goroutine in which kfake reads a frame is the
+// one that reads the socket, and while it waits for the answer to a frame that was taken out, kfake reads nothing more,
+// so answers keep the order of their requests, as a broker's do.
+//
+// A guard belongs to kfake's two goroutines of the connection: one calls Read, the other Write. Close is free for all.
+type guard struct {
+	net.Conn // the socket
+	l        *listener
+	host     string // as Kafka shows it: "/127.0.0.1"
+	frames   frameReader
+
+	left int          // what kfake may still read of the current frame, length prefix included; Read only
+	held bytes.Reader // the frame, when it had to be collected first; Read only
+
+	gone chan struct{}
+	once sync.Once
+
+	mu      sync.Mutex
+	pending []int16 // keys that kfake has read and not answered, in order; at most two, since it reads one ahead
+	settled sync.Cond
+}
+
+func newGuard(l *listener, nc net.Conn) *guard {
+	g := &guard{Conn: nc, l: l, gone: make(chan struct{})}
+	g.settled.L = &g.mu
+	g.frames = newFrameReader(idleReader{nc})
+	if host, _, err := net.SplitHostPort(nc.RemoteAddr().String()); err == nil {
+		g.host = "/" + host
+	}
+	return g
+}
+
+// idleReader moves the read deadline ahead with each read of the socket.
+type idleReader struct{ net.Conn }
+
+func (r idleReader) Read(p []byte) (int, error) {
+	if err := r.SetReadDeadline(time.Now().Add(idleTimeout)); err != nil {
+		return 0, err
+	}
+	return r.Conn.Read(p)
+}
+
+// Read gives kfake the next bytes of a frame that is for kfake.
+func (g *guard) Read(p []byte) (int, error) {
+	if g.left == 0 {
+		if err := g.next(); err != nil {
+			g.explain(err)
+			return 0, err
+		}
+	}
+	p = p[:min(len(p), g.left)]
+	var n int
+	var err error
+	if g.held.Len() > 0 {
+		n, err = g.held.Read(p)
+	} else {
+		n, err = g.frames.r.Read(p)
+	}
+	g.left -= n
+	return n, err
+}
+
+// next reads on until a frame for kfake is at hand.
+func (g *guard) next() error {
+	for {
+		fr, err := g.frames.peek()
+		if err != nil {
+			return err
+		}
+		to, err := g.l.router.route(fr)
+		if err != nil {
+			return err
+		}
+		if to == toKfake && fr.size <= trustedFrame {
+			return g.pass(fr)
+		}
+		passed, err := g.collect(fr, to)
+		if passed || err != nil {
+			return err
+		}
+	}
+}
+
+// pass lets kfake read the frame from the socket.
+func (g *guard) pass(fr frame) error {
+	noReply, err := g.frames.noReply(fr)
+	if err != nil {
+		return err
+	}
+	g.left = 4 + fr.size
+	if !noReply {
+		g.mu.Lock()
+		g.pending = append(g.pending, fr.key)
+		g.mu.Unlock()
+	}
+	return nil
+}
+
+// collect reads a frame as a whole, and has it answered if it is not for kfake.
+func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
+	noReply, err := g.frames.noReply(fr)
+	if err != nil {
+		return false, err
+	}
+	raw, err := g.frames.take(fr)
+	if err != nil {
+		return false, err
+	}
+	if to != toKfake {
+		if !g.settle() {
+			return false, net.ErrClosed
+		}
+		out, err := g.l.router.answer(g.gone, g.host, fr, raw)
+		if err != nil {
+			return false, err
+		}
+		if out != nil {
+			_, err := g.Conn.Write(out)
+			return false, err
+		}
+	}
+	g.held.Reset(raw)
+	g.left = len(raw)
+	if !noReply {
+		g.mu.Lock()
+		g.pending = append(g.pending, fr.key)
+		g.mu.Unlock()
+	}
+	return true, nil
+}
+
+// settle waits until kfake has answered what it has read, so that the next answer may be written.
+func (g *guard) settle() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.pending) > 0 && g.pending[0] != closedKey {
+		g.settled.Wait()
+	}
+	return len(g.pending) == 0
+}
+
+// closedKey in place of the pending keys marks a closed connection. No request has it.
+const closedKey = -1
+
+// Write sends kfake's response. kfake writes one whole frame a call.
+func (g *guard) Write(p []byte) (int, error) {
+	g.mu.Lock()
+	if len(g.pending) == 0 {
+		g.mu.Unlock()
+		return 0, errors.New("cluster: a response without a request")
+	}
+	key := g.pending[0]
+	g.mu.Unlock()
+	if key == closedKey {
+		return 0, net.ErrClosed
+	}
+	g.l.router.sent(key)
+	n, err := g.Conn.Write(p)
+	g.mu.Lock()
+	if g.pending[0] != closedKey {
+		g.pending = append(g.pending[:0], g.pending[1:]...)
+	}
+	g.mu.Unlock()
+	g.settled.Broadcast()
+	return n, err
+}
+
+// Close ends the connection and everything that waits on its behalf.
+func (g *guard) Close() error {
+	err := net.ErrClosed
+	g.once.Do(func() {
+		close(g.gone)
+		g.mu.Lock()
+		g.pending = []int16{closedKey}
+		g.mu.Unlock()
+		g.settled.Broadcast()
+		g.l.untrack(g)
+		err = g.Conn.Close()
+	})
+	return err
+}
+
+// explain says why a connection is closed when the client's bytes are the reason.
+func (g *guard) explain(err error) {
+	if !errors.Is(err, errFrame) {
+		return
+	}
+	g.l.refused.Add(1)
+	g.l.logger.Warn("connection closed", "client", g.RemoteAddr(), "reason", err)
+}
+
+var _ io.ReadWriteCloser = (*guard)(nil)
+
+// errRefused builds the error that closes a connection for a request nobody here serves.
+func errRefused(fr frame, why string) error {
+	return fmt.Errorf("%w: request key %d version %d %s", errFrame, fr.key, fr.version, why)
+}
