@@ -92,11 +92,11 @@ func profiled(o options, fn func(options) error) (err error) {
 
 // runVerify compares the sink of the workload --of with its replay.
 func runVerify(ctx context.Context, o options, m *meter) error {
-	check, err := newReplay(o, o.of)
+	want, err := newReplay(o, o.of)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	return verify(ctx, o, m, check)
+	return verify(ctx, o, m, want)
 }

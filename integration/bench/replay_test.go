@@ -56,7 +56,7 @@ func rightSink(o options) []*kgo.Record {
 	return sink
 }
 
-func check(t *testing.T, o options, sink []*kgo.Record) error {
+func compare(t *testing.T, o options, sink []*kgo.Record) error {
 	t.Helper()
 	r, err := newReplay(o, o.workload)
 	if err != nil {
@@ -95,11 +95,11 @@ func TestReplayReportsPlantedFaults(t *testing.T) {
 	}
 	for _, workload := range []string{"pass", "count", "windowed", "wordcount"} {
 		o := smallInput(workload)
-		if err := check(t, o, rightSink(o)); err != nil {
+		if err := compare(t, o, rightSink(o)); err != nil {
 			t.Errorf("%s: the right sink: %v", workload, err)
 		}
 		for name, plant := range faults {
-			if err := check(t, o, plant(rightSink(o))); err == nil {
+			if err := compare(t, o, plant(rightSink(o))); err == nil {
 				t.Errorf("%s: %s was not noticed", workload, name)
 			}
 		}
@@ -107,7 +107,7 @@ func TestReplayReportsPlantedFaults(t *testing.T) {
 	o := smallInput("count")
 	sink := rightSink(o)
 	sink[3].Timestamp = sink[3].Timestamp.Add(time.Millisecond)
-	if err := check(t, o, sink); err == nil {
+	if err := compare(t, o, sink); err == nil {
 		t.Error("a wrong timestamp was not noticed")
 	}
 }

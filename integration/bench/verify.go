@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/millrace-io/millrace/integration/check"
 )
 
 // A replay says what the next record of a sink's partition must be. want returns an error that tells got from
@@ -17,7 +18,7 @@ type replay interface {
 
 // verify reads the sink at read_committed and compares it with a replay of the input. Nothing may be left
 // open: the last stable offset must be the end.
-func verify(ctx context.Context, o options, m *meter, check replay) error {
+func verify(ctx context.Context, o options, m *meter, want replay) error {
 	opts := append(o.clientOptions(), o.consumerOptions()...)
 	// control records are kept: a transaction's marker may be the last thing in a partition
 	opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.ConsumeTopics(o.out))
@@ -26,9 +27,15 @@ func verify(ctx context.Context, o options, m *meter, check replay) error {
 		return err
 	}
 	defer client.Close()
-	left, err := unread(ctx, client, o.out)
+	ends, err := check.Ends(ctx, client, o.out)
 	if err != nil {
 		return err
+	}
+	left := map[int32]int64{}
+	for p, end := range ends {
+		if end > 0 {
+			left[int32(p)] = end
+		}
 	}
 	records := 0
 	for len(left) > 0 {
@@ -44,7 +51,7 @@ func verify(ctx context.Context, o options, m *meter, check replay) error {
 			for _, r := range p.Records {
 				if !r.Attrs.IsControl() {
 					records++
-					if err := check.want(r); err != nil && wrong == nil {
+					if err := want.want(r); err != nil && wrong == nil {
 						wrong = fmt.Errorf("%s/%d at offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 					}
 				}
@@ -57,39 +64,9 @@ func verify(ctx context.Context, o options, m *meter, check replay) error {
 			return wrong
 		}
 	}
-	if err := check.finished(); err != nil {
+	if err := want.finished(); err != nil {
 		return fmt.Errorf("%s after %d records: %w", o.out, records, err)
 	}
 	m.emit(field{"ev", "verified"}, field{"records", records})
 	return nil
-}
-
-// unread lists the end of each partition that holds anything, and fails if a transaction is open in one.
-func unread(ctx context.Context, client *kgo.Client, topic string) (map[int32]int64, error) {
-	adm := kadm.NewClient(client)
-	ends, err := adm.ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("ends of %s: %w", topic, err)
-	}
-	stable, err := adm.ListCommittedOffsets(ctx, topic)
-	if err == nil {
-		err = stable.Error()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("stable ends of %s: %w", topic, err)
-	}
-	left := map[int32]int64{}
-	var open error
-	ends.Each(func(e kadm.ListedOffset) {
-		if s, _ := stable.Lookup(topic, e.Partition); s.Offset != e.Offset {
-			open = fmt.Errorf("%s/%d: a transaction is open: stable up to %d, end %d", topic, e.Partition, s.Offset, e.Offset)
-		}
-		if e.Offset > 0 {
-			left[e.Partition] = e.Offset
-		}
-	})
-	return left, open
 }
