@@ -31,3 +31,21 @@ func (e *StoreError) Error() string {
 
 // Unwrap returns the cause.
 func (e *StoreError) Unwrap() error { return e.Err }
+
+// LockedError says that somebody else uses a directory.
+type LockedError struct {
+	Path   string
+	Holder string // what is known about the holder, "" if nothing
+	Err    error  // the cause, from the operating system
+}
+
+func (e *LockedError) Error() string {
+	holder := "another process, or another part of this one"
+	if e.Holder != "" {
+		holder = e.Holder
+	}
+	return fmt.Sprintf("%s is in use by %s: stop that first, or give this one a state directory of its own (%v)", e.Path, holder, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LockedError) Unwrap() error { return e.Err }
