@@ -31,6 +31,7 @@ type verb struct {
 
 // verbs is the table of subcommands: a new one is a file and a line here.
 var verbs = []verb{
+	{"dev", "serve an embedded Kafka cluster for development and tests", runDev},
 	{"instances", "list the members of an application's group with their instance ids, hosts and tasks", runInstances},
 	{"remove-members", "remove static members from a group by their instance ids", runRemoveMembers},
 	{"version", "print the version", runVersion},
