@@ -146,6 +146,12 @@ func (s *Subtopology) full(n *Node, topic string) string {
 	return topic
 }
 
+// SinkIndex returns the index in Sinks of a topic that a sink node names.
+func (s *Subtopology) SinkIndex(topic string, internal bool) (int, bool) {
+	i := slices.Index(s.Sinks, s.full(&Node{Internal: internal}, topic))
+	return i, i >= 0
+}
+
 // NodeName returns the name of an operator, for errors.
 func (s *Subtopology) NodeName(id NodeID) string {
 	for _, n := range s.nodes {

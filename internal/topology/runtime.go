@@ -12,8 +12,9 @@ type Runtime interface {
 	// KeyValue and Window return a store of the task.
 	KeyValue(store string) (statestore.KeyValueStore, error)
 	Window(store string) (statestore.WindowStore, error)
-	// Sink returns the way to a topic that the sub-topology writes, by its name without the application's prefix.
-	Sink(topic string) (Sink, error)
+	// Sink returns the way to a topic that the sub-topology writes; internal topics go by their name without the
+	// application's prefix.
+	Sink(topic string, internal bool) (Sink, error)
 	// Clock returns the stream time of an operator, -1 in the beginning. The task commits it together with the input
 	// offsets and takes it back on an abort, so that what is late does not depend on restarts.
 	Clock(operator string) *int64

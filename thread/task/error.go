@@ -47,25 +47,21 @@ const (
 	Skip
 )
 
-// Handlers decide about failed records. They run on the task's goroutine; the record is valid during the call only. A
-// nil handler decides Fail. Failures of state stores are never asked about.
-type Handlers struct {
-	// OnDecodeError is asked about input records that cannot be decoded or have a negative timestamp.
-	OnDecodeError func(*Error, *topology.Record) Decision
-	// OnProcessError is asked about errors and panics of user code and results that cannot be encoded.
-	OnProcessError func(*Error, *topology.Record) Decision
-}
+// Handler decides about a failed record. It runs on the task's goroutine; the record is valid during the call only.
+type Handler func(*Error, *topology.Record) Decision
 
-func (h *Handlers) decide(e *Error, r *topology.Record) Decision {
-	handler := h.OnProcessError
+// decide asks the handler in charge. Failures of state stores are never asked about: skipping one would leave state and
+// changelog different.
+func (t *Task) decide(e *Error) Decision {
+	handler := t.onProcess
 	switch e.Kind {
 	case topology.FailDecode, topology.FailTimestamp:
-		handler = h.OnDecodeError
+		handler = t.onDecode
 	case topology.FailState:
 		return Fail
 	}
 	if handler == nil {
 		return Fail
 	}
-	return handler(e, r)
+	return handler(e, t.current.peek())
 }

@@ -101,12 +101,11 @@ func (t *Task) recovered(n int, v any, stack []byte) (int, error) {
 	}
 	e := t.failure(topology.FailProcess, t.sub.NodeName(t.cursor.Node), cause)
 	e.Stack = stack
-	r := t.current.peek()
-	if t.handlers.decide(e, r) != Skip {
+	if t.decide(e) != Skip {
 		return n, e
 	}
 	t.stats.Drops[topology.DropProcess]++
-	t.take(t.current, r)
+	t.take(t.current, t.current.peek())
 	return n + 1, nil
 }
 

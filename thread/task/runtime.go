@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/millrace-io/millrace/internal/topology"
 	"github.com/millrace-io/millrace/statestore"
@@ -25,9 +24,9 @@ func (r *runtime) Window(store string) (statestore.WindowStore, error) {
 	return r.state.Window(store)
 }
 
-func (r *runtime) Sink(topic string) (topology.Sink, error) {
-	i := slices.Index(r.sub.Sinks, topic)
-	if i < 0 {
+func (r *runtime) Sink(topic string, internal bool) (topology.Sink, error) {
+	i, ok := r.sub.SinkIndex(topic, internal)
+	if !ok {
 		return nil, fmt.Errorf("the sub-topology does not write topic %q", topic)
 	}
 	return &sink{task: (*Task)(r), topic: int32(i)}, nil
@@ -42,7 +41,7 @@ func (r *runtime) Drop(reason topology.DropReason) { r.stats.Drops[reason]++ }
 func (r *runtime) Fail(kind topology.FailureKind, operator string, cause error) error {
 	t := (*Task)(r)
 	e := t.failure(kind, operator, cause)
-	if r.handlers.decide(e, t.current.peek()) != Skip {
+	if t.decide(e) != Skip {
 		return e
 	}
 	r.stats.Drops[dropped(kind)]++

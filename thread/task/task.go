@@ -27,28 +27,31 @@ type Config struct {
 	ID  taskid.ID
 	Sub *topology.Subtopology
 	// State is the task's state; it may be nil, and is ignored, when the sub-topology has no stores.
-	State    State
-	Handlers Handlers
+	State State
+	// OnDecodeError is asked about input records that cannot be decoded or have a negative timestamp; nil fails.
+	OnDecodeError Handler
+	// OnProcessError is asked about errors and panics of user code and about results that cannot be encoded; nil fails.
+	OnProcessError Handler
 	// Stats receives the counters; nil means that the task makes its own.
 	Stats *Stats
 }
 
 // Task is one task. It belongs to one goroutine.
 type Task struct {
-	id       taskid.ID
-	sub      *topology.Subtopology
-	state    State // nil without stores
-	handlers Handlers
-	stats    *Stats
-	inputs   []input
-	outbox   *Outbox
-	cursor   topology.Cursor
-	clocks   clocks
-	times    progress // what the next commit records
-	saved    progress // what the last one recorded
-	current  *input   // of the record being processed
-	emitted  int64    // stats.Emitted at the last commit
-	stores   map[string]int32
+	id                  taskid.ID
+	sub                 *topology.Subtopology
+	state               State // nil without stores
+	onDecode, onProcess Handler
+	stats               *Stats
+	inputs              []input
+	outbox              *Outbox
+	cursor              topology.Cursor
+	clocks              clocks
+	times               progress // what the next commit records
+	saved               progress // what the last one recorded
+	current             *input   // of the record being processed
+	emitted             int64    // stats.Emitted at the last commit
+	stores              map[string]int32
 }
 
 // input is one source topic.
@@ -65,7 +68,7 @@ type input struct {
 // New builds the operators of a task.
 func New(cfg Config) (*Task, error) {
 	t := &Task{
-		id: cfg.ID, sub: cfg.Sub, handlers: cfg.Handlers, stats: cfg.Stats,
+		id: cfg.ID, sub: cfg.Sub, onDecode: cfg.OnDecodeError, onProcess: cfg.OnProcessError, stats: cfg.Stats,
 		outbox: new(Outbox), stores: make(map[string]int32, len(cfg.Sub.Stores)), times: unknownTimes, saved: unknownTimes,
 	}
 	if t.stats == nil {
@@ -123,9 +126,9 @@ func (t *Task) EnqueueAt(in int, recs []topology.Record) {
 	}
 }
 
-// Advance tells that the input has no record before next that was not enqueued: markers of transactions and compacted
+// SeenAt tells that the input has no record before next that was not enqueued: markers of transactions and compacted
 // records take offsets too, and a commit should not stay in front of them.
-func (t *Task) Advance(in int, next int64) {
+func (t *Task) SeenAt(in int, next int64) {
 	i := &t.inputs[in]
 	if i.len() == 0 && next > i.next {
 		i.next, i.moved = next, true
