@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// runWith runs the command line in this process.
+func runWith(stdin string, args ...string) (status int, out, errs string) {
+	var stdout, stderr bytes.Buffer
+	status = run(context.Background(), stdio{strings.NewReader(stdin), &stdout, &stderr}, args)
+	return status, stdout.String(), stderr.String()
+}
+
+func TestExitStatus(t *testing.T) {
+	for want, lines := range map[int][]string{
+		statusOK:     {"help", "-h", "version", "instances -h", "remove-members -h"},
+		statusFailed: {"instances -url http://127.0.0.1:1", "remove-members -brokers 127.0.0.1:1 -group g -instance-ids-from -"},
+		statusUsage:  {"", "nonsense", "instances", "instances -nonsense", "instances -o x", "remove-members", "version x"},
+	} {
+		for _, line := range lines {
+			if got, _, errs := runWith("", strings.Fields(line)...); got != want {
+				t.Errorf("millrace %s: status %d, want %d\n%s", line, got, want, errs)
+			}
+		}
+	}
+}
+
+// TestRemoveMembersFailsWhenOneIDFails: the others are done, and each has its line.
+func TestRemoveMembersFailsWhenOneIDFails(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	var reasons []string
+	cluster.ControlKey(kmsg.LeaveGroup.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.LeaveGroupResponse)
+		for _, m := range req.(*kmsg.LeaveGroupRequest).Members {
+			if m.MemberID != "" {
+				t.Errorf("member id %q is sent: with one, the coordinator checks the pair instead of removing the instance", m.MemberID)
+			}
+			reasons = append(reasons, *m.Reason)
+			answer := kmsg.NewLeaveGroupResponseMember()
+			answer.InstanceID = m.InstanceID
+			switch *m.InstanceID {
+			case "silent":
+				continue
+			case "gone":
+				answer.ErrorCode = kerr.UnknownMemberID.Code
+			case "fenced":
+				answer.ErrorCode = kerr.FencedInstanceID.Code
+			}
+			resp.Members = append(resp.Members, answer)
+		}
+		return resp, nil, true
+	})
+	status, out, _ := runWith("", "remove-members", "-brokers", strings.Join(cluster.ListenAddrs(), ","), "-group", "g",
+		"-instance-ids", "a,gone,fenced,silent", "-reason", strings.Repeat("ü", 300))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	want := []string{"a: removed", "gone: already gone", "fenced: failed: FENCED_INSTANCE_ID", "silent: failed: the coordinator's answer"}
+	if status != statusFailed || len(lines) != len(want) {
+		t.Fatalf("status %d\n%s", status, out)
+	}
+	for i := range want {
+		if !strings.HasPrefix(lines[i], want[i]) {
+			t.Errorf("line %d is %q, want %q", i, lines[i], want[i])
+		}
+	}
+	if reasons[0] != strings.Repeat("ü", 255) {
+		t.Errorf("the reason has %d bytes, want 255 characters", len(reasons[0]))
+	}
+}
