@@ -1,0 +1,299 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace-io/millrace/internal/topology"
+	"github.com/millrace-io/millrace/membership/classic"
+	"github.com/millrace-io/millrace/metadata"
+	"github.com/millrace-io/millrace/metadata/rest"
+	"github.com/millrace-io/millrace/thread"
+)
+
+// App runs a topology: some stream threads, their local state and, if wanted, a REST side. It is made by [New] and runs once,
+// in [App.Run]. All other methods may be called from any goroutine at any time.
+type App struct {
+	cfg     Config
+	plan    *topology.Plan
+	state   stateBox
+	started atomic.Bool
+	process atomic.Pointer[process] // set while and after Run has started up
+	closing chan closeRequest
+	done    chan struct{} // closed when Run has returned
+}
+
+// closeRequest asks the supervisor to stop, in a mode of leaving.
+type closeRequest struct{ mode CloseMode }
+
+// New checks the configuration, builds the topology and returns an application that does not run yet. All mistakes are
+// reported together.
+func New(b *Builder, cfg Config) (*App, error) {
+	plan, buildErr := b.Build(cfg.AppID)
+	if err := errors.Join(cfg.Validate(), buildErr); err != nil {
+		return nil, failure(KindConfig, err)
+	}
+	a := &App{cfg: cfg.withDefaults(), plan: plan, closing: make(chan closeRequest, 1), done: make(chan struct{})}
+	a.state.listen = func(from, to State) {
+		a.cfg.Logger.Info("state changed", "app", a.cfg.AppID, "from", from.String(), "to", to.String())
+		if a.cfg.OnStateChange != nil {
+			a.cfg.OnStateChange(from, to)
+		}
+	}
+	return a, nil
+}
+
+// Run starts the application and blocks until it has stopped. The end of ctx is a graceful stop: threads commit, flush and
+// close their state, within Config.CloseTimeout. Run returns nil after a graceful stop, and otherwise an *[Error] that tells
+// what ended the application; everything has been closed then, too. An App runs once.
+func (a *App) Run(ctx context.Context) error {
+	if !a.started.CompareAndSwap(false, true) {
+		return failure(KindOther, errors.New("Run was called before: make a new App to run again"))
+	}
+	defer close(a.done)
+	p, err := a.open(ctx)
+	if err == nil {
+		a.process.Store(p)
+		err = p.supervise(ctx)
+		if closed := p.close(); err == nil {
+			err = closed
+		}
+	}
+	if err != nil {
+		a.state.become(PendingError)
+		a.state.become(Failed)
+		return err
+	}
+	a.state.become(NotRunning)
+	return nil
+}
+
+// Close asks the application to stop gracefully and waits until Run has returned. mode overrides Config.CloseMode unless it is
+// CloseDefault. The end of ctx cuts the wait short, not the stop.
+func (a *App) Close(ctx context.Context, mode CloseMode) error {
+	if !a.started.Load() {
+		return ErrNotRunning
+	}
+	select {
+	case a.closing <- closeRequest{mode}:
+	default: // asked before
+	}
+	select {
+	case <-a.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// State returns where the application is in its life.
+func (a *App) State() State { return a.state.load() }
+
+// Topology returns the topology in Kafka's text form.
+func (a *App) Topology() string { return a.plan.Describe() }
+
+// Threads returns what each stream thread last said of itself.
+func (a *App) Threads() []metadata.ThreadStatus {
+	p := a.process.Load()
+	if p == nil {
+		return nil
+	}
+	all := make([]metadata.ThreadStatus, len(p.threads))
+	for i, t := range p.threads {
+		s := t.Status()
+		all[i] = metadata.ThreadStatus{
+			Name: s.Name, State: s.State.String(), InstanceID: s.InstanceID, MemberID: s.MemberID,
+			Generation: s.Generation, Active: s.Active,
+		}
+	}
+	return all
+}
+
+// Metadata returns who runs the application, and what each process has: Kafka Streams' StreamsMetadata with instance ids. What
+// it says of other processes comes from the group's coordinator and is up to [metadata.DefaultMaxAge] old.
+func (a *App) Metadata(ctx context.Context) (metadata.Snapshot, error) {
+	p := a.process.Load()
+	if p == nil {
+		return metadata.Snapshot{}, ErrNotRunning
+	}
+	s, err := p.group.Get(ctx)
+	if err != nil {
+		return metadata.Snapshot{}, failure(KindBroker, fmt.Errorf("asking for the members of group %s: %w", a.cfg.AppID, err))
+	}
+	return s.WithLocal(p.identity, a.Threads()), nil
+}
+
+// Handler serves the REST side: metadata, instances, topology, health and metrics. Use it in a server of your own in place of
+// Config.RESTAddr.
+func (a *App) Handler() http.Handler { return rest.Handler(querier{a}) }
+
+// querier is the application as the REST side sees it.
+type querier struct{ *App }
+
+// State returns the name of the state.
+func (q querier) State() string { return q.App.State().String() }
+
+// Process says who answers.
+func (q querier) Process() metadata.Process {
+	if p := q.process.Load(); p != nil {
+		return p.identity
+	}
+	return metadata.Process{ApplicationID: q.cfg.AppID, Group: q.cfg.AppID, ClientID: q.cfg.ClientID}
+}
+
+// leaveMode translates a mode for the group's driver.
+func (m CloseMode) leaveMode() classic.LeaveMode {
+	switch m {
+	case Leave:
+		return classic.Leave
+	case Remain:
+		return classic.Remain
+	default:
+		return classic.LeaveDefault
+	}
+}
+
+// watchEvery is how often the supervisor looks whether threads make progress.
+const watchEvery = time.Second
+
+// lingering is how long the supervisor waits for a thread that was cut short: only a user function that does not return can
+// outlast it.
+const lingering = 10 * time.Second
+
+// outcome is how a thread ended.
+type outcome struct {
+	thread *thread.Thread
+	err    error
+}
+
+// supervise runs the threads until the application is asked to stop or one of them fails, and then stops the others.
+func (p *process) supervise(ctx context.Context) error {
+	hard, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	ended := make(chan outcome, len(p.threads))
+	p.app.state.become(Rebalancing)
+	for _, t := range p.threads {
+		go func() { ended <- outcome{t, t.Run(hard)} }()
+	}
+	s := supervisor{process: p, cut: cut, ended: ended, running: len(p.threads)}
+	return s.run(ctx)
+}
+
+// supervisor is the state of supervise.
+type supervisor struct {
+	*process
+	cut      context.CancelCauseFunc // ends all threads at once
+	ended    chan outcome
+	running  int
+	stopping bool
+	err      error            // the first failure
+	deadline <-chan time.Time // of the graceful stop, then of the cut
+	wasCut   bool
+}
+
+func (s *supervisor) run(ctx context.Context) error {
+	watch := time.NewTicker(watchEvery)
+	defer watch.Stop()
+	cancelled := ctx.Done()
+	for s.running > 0 {
+		select {
+		case <-s.changed:
+			if !s.stopping {
+				s.app.state.become(ofThreads(s.threads))
+			}
+		case o := <-s.ended:
+			s.threadEnded(o)
+		case err := <-s.serving:
+			s.fail(failure(KindOther, err))
+		case <-cancelled:
+			cancelled = nil
+			s.stop(PendingShutdown, CloseDefault)
+		case req := <-s.app.closing:
+			s.stop(PendingShutdown, req.mode)
+		case <-watch.C:
+			s.watch()
+		case <-s.deadline:
+			if s.wasCut {
+				return s.abandon()
+			}
+			s.cutShort(errors.New("the graceful stop took longer than Config.CloseTimeout"))
+		}
+	}
+	return s.err
+}
+
+// threadEnded notes how a thread ended. A thread does not end by itself but for a failure, and a failure ends the application.
+func (s *supervisor) threadEnded(o outcome) {
+	s.running--
+	if o.err != nil {
+		s.fail(fromThread(o.thread.Status().Name, o.err))
+	}
+}
+
+// fail notes a failure and stops everything.
+func (s *supervisor) fail(err *Error) {
+	if s.err == nil {
+		s.err = err
+		s.app.cfg.Logger.Error("the application ends", "app", s.app.cfg.AppID, "err", err)
+	}
+	s.stop(PendingError, CloseDefault)
+}
+
+// stop asks all threads to end gracefully.
+func (s *supervisor) stop(state State, mode CloseMode) {
+	if s.stopping {
+		if state == PendingError {
+			s.app.state.become(PendingError)
+		}
+		return
+	}
+	s.stopping = true
+	s.app.state.become(state)
+	if mode == CloseDefault {
+		mode = s.app.cfg.CloseMode
+	}
+	for _, t := range s.threads {
+		t.Stop(mode.leaveMode())
+	}
+	s.deadline = time.After(s.app.cfg.CloseTimeout)
+}
+
+// cutShort ends all threads at once.
+func (s *supervisor) cutShort(cause error) {
+	s.wasCut = true
+	s.cut(cause)
+	s.deadline = time.After(lingering)
+}
+
+// watch ends the application when a thread makes no progress.
+func (s *supervisor) watch() {
+	limit := s.app.cfg.ProgressTimeout
+	if limit < 0 || s.stopping {
+		return
+	}
+	for _, t := range s.threads {
+		since, busy := t.Stuck()
+		if !busy || time.Since(since) < limit {
+			continue
+		}
+		name := t.Status().Name
+		err := failure(KindStuck, fmt.Errorf("no progress since %s: a user function does not return, or the brokers do not answer", since.Format(time.RFC3339)))
+		err.Thread = name
+		s.fail(err)
+		s.cutShort(err)
+		return
+	}
+}
+
+// abandon gives up waiting for threads that do not return.
+func (s *supervisor) abandon() error {
+	s.abandoned = true
+	if s.err == nil {
+		s.err = failure(KindStuck, fmt.Errorf("%d stream threads did not end: a user function does not return", s.running))
+	}
+	return s.err
+}

@@ -1,0 +1,62 @@
+package thread
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// fetcher polls on a goroutine of its own, so that the thread can wait for records and for everything else in one select,
+// and hands over one batch at a time. A thread that has enough does not take the next batch: back-pressure needs no
+// pausing, which in the client would throw away what is buffered.
+//
+// Partitions change only between stop and start. stop waits until no poll runs and returns the batch that was in hand, so
+// no batch of the old assignment can come after partitions were removed, or set back to an earlier offset. Without that
+// a batch from before a seek would look like one from after it: both may begin beyond the wanted offset.
+type fetcher struct {
+	client     consumer
+	maxRecords int
+	batches    chan kgo.Fetches
+	cancel     context.CancelFunc
+	done       chan kgo.Fetches // closed at the end; may first hold a batch that nobody took
+}
+
+func newFetcher(client consumer, maxRecords int) *fetcher {
+	return &fetcher{client: client, maxRecords: maxRecords, batches: make(chan kgo.Fetches)}
+}
+
+// start begins to poll. The caller must stop before it starts again.
+func (f *fetcher) start(ctx context.Context) {
+	ctx, f.cancel = context.WithCancel(ctx)
+	f.done = make(chan kgo.Fetches, 1)
+	go f.run(ctx, f.done)
+}
+
+func (f *fetcher) run(ctx context.Context, done chan<- kgo.Fetches) {
+	defer close(done)
+	for ctx.Err() == nil {
+		batch := f.client.PollRecords(ctx, f.maxRecords)
+		if batch.IsClientClosed() {
+			return
+		}
+		if batch.Err0() != nil && ctx.Err() != nil {
+			return // only the end of our own wait
+		}
+		select {
+		case f.batches <- batch:
+		case <-ctx.Done():
+			done <- batch
+		}
+	}
+}
+
+// stop ends the polling and returns the batch in hand, if there is one.
+func (f *fetcher) stop() (kgo.Fetches, bool) {
+	if f.cancel == nil {
+		return nil, false
+	}
+	f.cancel()
+	f.cancel = nil
+	batch, ok := <-f.done
+	return batch, ok
+}

@@ -1,0 +1,228 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/millrace-io/millrace/internal/taskid"
+	"github.com/millrace-io/millrace/statestore"
+)
+
+const (
+	// restoreFetchBytes is how much of a changelog is fetched and applied at a time.
+	restoreFetchBytes = 2 << 20
+	// restoreWait is how long a broker waits for records that are not there yet, as an open transaction hides them.
+	restoreWait = 250 * time.Millisecond
+	// restoreStuck is after how long without progress a partition is named in the log.
+	restoreStuck = 10 * time.Second
+)
+
+// Restorer is a process' restore plane: it opens tasks and brings their state up to date with their changelogs, with a
+// client and goroutines of its own, so that neither processing nor the group notices. It lives as long as the process and
+// survives every change of the assignment.
+//
+// It also knows which tasks are open in the process, because a task that moves from one thread to another must be closed by
+// the first before the second may open its directory.
+type Restorer struct {
+	client   *kgo.Client
+	log      *slog.Logger
+	isolate  kgo.IsolationLevel
+	slots    chan struct{} // bounds how many tasks restore at once
+	owners   *owners
+	points   points
+	progress Progress
+}
+
+// Progress counts what the restore plane has done and has before it. Any goroutine may read it.
+type Progress struct {
+	Tasks     atomic.Int64 // tasks being restored
+	Remaining atomic.Int64 // changelog records (by offset) that are still to be restored
+	Records   atomic.Int64 // changelog records restored since the start
+	Bytes     atomic.Int64 // of their keys and values
+	Rebuilds  atomic.Int64 // local copies given up because the changelog no longer continues them
+}
+
+// NewRestorer returns a restore plane over a client that it owns. workers bounds the tasks that restore at once.
+func NewRestorer(client *kgo.Client, exactlyOnce bool, workers int, log *slog.Logger) *Restorer {
+	isolation := kgo.ReadUncommitted()
+	if exactlyOnce {
+		isolation = kgo.ReadCommitted()
+	}
+	return &Restorer{
+		client:  client,
+		log:     log,
+		isolate: isolation,
+		slots:   make(chan struct{}, workers),
+		owners:  newOwners(),
+		points:  newPoints(log, "restore"),
+	}
+}
+
+// Progress returns the counters, which go on counting.
+func (r *Restorer) Progress() *Progress { return &r.progress }
+
+// Close ends the client. All threads have ended.
+func (r *Restorer) Close() { r.client.Close() }
+
+// changelog is one store to bring up to date: from is the position of its local state, end where its log ended after
+// the committed input positions were read (O4).
+type changelog struct {
+	task      taskid.ID
+	store     string
+	topic     string
+	partition int32
+	from, end int64
+}
+
+// restore applies a changelog from c.from to c.end. Under exactly-once, a transaction that was open at c.end is waited for:
+// it is decided at the latest by its time-out.
+func (r *Restorer) restore(ctx context.Context, state *statestore.State, c changelog) (records int64, err error) {
+	left := max(c.end-c.from, 0)
+	r.progress.Remaining.Add(left)
+	defer func() { r.progress.Remaining.Add(-left) }()
+
+	feed := changelogFeed{restorer: r, changelog: c}
+	moved := time.Now()
+	for next := c.from; next < c.end; {
+		recs, at, err := feed.fetch(ctx, next)
+		if err != nil {
+			return records, fmt.Errorf("restoring store %q of task %v from %s partition %d at offset %d: %w",
+				c.store, c.task, c.topic, c.partition, next, err)
+		}
+		if at == next {
+			moved = r.watch(moved, c, next)
+			continue
+		}
+		r.points.reach(AtRestore)
+		if err := state.Restore(c.store, recs, at); err != nil {
+			return records, err
+		}
+		records += int64(len(recs))
+		r.progress.Records.Add(int64(len(recs)))
+		done := min(at-next, left)
+		r.progress.Remaining.Add(-done)
+		left -= done
+		next, moved = at, time.Now()
+	}
+	return records, nil
+}
+
+// watch names a changelog that does not move, and why that is most likely.
+func (r *Restorer) watch(since time.Time, c changelog, at int64) time.Time {
+	if time.Since(since) < restoreStuck {
+		return since
+	}
+	r.log.Warn("restoring makes no progress: an open transaction or an offline partition holds it up",
+		"task", c.task, "store", c.store, "topic", c.topic, "partition", c.partition, "offset", at, "end", c.end)
+	return time.Now()
+}
+
+// changelogFeed fetches one changelog partition. It uses raw requests, because only they tell how far the log was read when
+// the last records are transaction markers, aborted or compacted away: the client's consumer keeps that to itself.
+type changelogFeed struct {
+	restorer *Restorer
+	changelog
+	id     [16]byte
+	leader int32
+	known  bool
+	recs   []statestore.ChangelogRecord
+}
+
+// fetch returns records from an offset on and the offset after them, the same one when nothing came. The records are
+// valid until the next fetch.
+func (f *changelogFeed) fetch(ctx context.Context, at int64) ([]statestore.ChangelogRecord, int64, error) {
+	if err := f.locate(ctx); err != nil {
+		return nil, at, err
+	}
+	resp, err := f.restorer.client.Broker(int(f.leader)).RetriableRequest(ctx, f.request(at))
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, at, context.Cause(ctx)
+		}
+		f.known = false
+		f.restorer.log.Info("restoring: broker did not answer, asking again", "topic", f.topic, "partition", f.partition, "err", err)
+		return nil, at, pause(ctx, retryBackoff)
+	}
+	fetched := resp.(*kmsg.FetchResponse)
+	if err := kerr.ErrorForCode(fetched.ErrorCode); err != nil {
+		return nil, at, f.failed(ctx, err)
+	}
+	for _, topic := range fetched.Topics {
+		for i := range topic.Partitions {
+			return f.decode(ctx, at, &topic.Partitions[i])
+		}
+	}
+	return nil, at, nil
+}
+
+func (f *changelogFeed) decode(ctx context.Context, at int64, p *kmsg.FetchResponseTopicPartition) ([]statestore.ChangelogRecord, int64, error) {
+	opts := kgo.ProcessFetchPartitionOpts{Offset: at, IsolationLevel: f.restorer.isolate, Topic: f.topic, Partition: f.partition}
+	got, next := kgo.ProcessFetchPartition(opts, p, kgo.DefaultDecompressor(), nil)
+	if got.Err != nil {
+		return nil, at, f.failed(ctx, got.Err)
+	}
+	f.recs = f.recs[:0]
+	bytes := 0
+	for _, rec := range got.Records {
+		f.recs = append(f.recs, statestore.ChangelogRecord{Key: rec.Key, Value: rec.Value, Timestamp: rec.Timestamp.UnixMilli()})
+		bytes += len(rec.Key) + len(rec.Value)
+	}
+	f.restorer.progress.Bytes.Add(int64(bytes))
+	return f.recs, next, nil
+}
+
+// failed decides whether an error of the partition passes by itself.
+func (f *changelogFeed) failed(ctx context.Context, err error) error {
+	if errors.Is(err, kerr.OffsetOutOfRange) || !kerr.IsRetriable(err) {
+		return err
+	}
+	f.known = false
+	return pause(ctx, retryBackoff)
+}
+
+// locate finds the leader and the topic's id.
+func (f *changelogFeed) locate(ctx context.Context) error {
+	for !f.known {
+		infos, err := describeTopics(ctx, f.restorer.client, f.topic)
+		if err != nil {
+			return err
+		}
+		info := infos[f.topic]
+		if int(f.partition) >= len(info.leaders) {
+			return fmt.Errorf("topic %s has %d partitions, but partition %d is needed", f.topic, len(info.leaders), f.partition)
+		}
+		f.id, f.leader = info.id, info.leaders[f.partition]
+		if f.known = f.leader >= 0; !f.known {
+			if err := pause(ctx, retryBackoff); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *changelogFeed) request(at int64) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis = int32(restoreWait.Milliseconds())
+	req.MinBytes = 1
+	req.MaxBytes = restoreFetchBytes
+	if f.restorer.isolate == kgo.ReadCommitted() {
+		req.IsolationLevel = 1
+	}
+	req.SessionEpoch = -1 // no fetch session
+	topic := kmsg.NewFetchRequestTopic()
+	topic.Topic, topic.TopicID = f.topic, f.id
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes = f.partition, at, restoreFetchBytes
+	topic.Partitions = append(topic.Partitions, p)
+	req.Topics = append(req.Topics, topic)
+	return req
+}

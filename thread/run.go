@@ -1,0 +1,186 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace-io/millrace/internal/taskid"
+	"github.com/millrace-io/millrace/membership/assign"
+	"github.com/millrace-io/millrace/membership/classic"
+	"github.com/millrace-io/millrace/membership/codec"
+)
+
+// New returns a thread that has done nothing yet. The restorer is shared by the process' threads.
+func New(cfg *Config, restorer *Restorer) *Thread {
+	t := &Thread{
+		cfg:        cfg,
+		name:       cfg.name(),
+		log:        cfg.Logger,
+		points:     newPoints(cfg.Logger, cfg.name()),
+		restorer:   restorer,
+		opening:    map[taskid.ID]*opening{},
+		opened:     make(chan *opening),
+		routes:     map[partition]*route{},
+		generation: codec.NoGeneration,
+		stats:      new(Stats),
+		stop:       make(chan classic.LeaveMode, 1),
+		dead:       make(chan struct{}),
+	}
+	t.lifecycle.notify = func(from, to State) {
+		t.publish()
+		if cfg.OnState != nil {
+			cfg.OnState(from, to)
+		}
+	}
+	t.publish()
+	return t
+}
+
+// Stats returns the thread's counters, which go on counting.
+func (t *Thread) Stats() *Stats { return t.stats }
+
+// Stop asks the thread to commit, close its tasks and end, and how to leave the group then. It returns at once. It may be
+// called from any goroutine, once.
+func (t *Thread) Stop(leave classic.LeaveMode) { t.stop <- leave }
+
+// Dead is closed when the thread has ended and its index may be used again.
+func (t *Thread) Dead() <-chan struct{} { return t.dead }
+
+// Stuck returns since when the thread has been busy without finishing a turn; ok is false while it waits for input.
+func (t *Thread) Stuck() (since time.Time, ok bool) {
+	at := t.progress.Load()
+	return time.Unix(0, at), at != 0
+}
+
+// Run is the life of the thread: join, process until it is asked to stop or fails, commit, close. The end of ctx cuts all
+// that short. It returns nil after a graceful stop, and otherwise why the thread died.
+func (t *Thread) Run(ctx context.Context) error {
+	defer close(t.dead)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t.ctx = ctx
+	t.timer = time.NewTimer(time.Hour)
+	t.committed = time.Now()
+	t.now = t.committed
+	t.lifecycle.become(Starting)
+	err := t.start()
+	if err == nil {
+		t.fetcher.start(ctx)
+		err = t.loop()
+	}
+	return t.shutdown(err)
+}
+
+// start makes the clients and joins the group. Under exactly-once the transactional id is initialised first (O2): whatever an
+// earlier incarnation left open is decided before positions are read.
+func (t *Thread) start() error {
+	producer, err := t.cfg.newProducer()
+	if err != nil {
+		return err
+	}
+	t.sink = newSink(t.ctx, producer)
+	if t.cfg.exactlyOnce() {
+		ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
+		defer cancel()
+		if _, _, err := producer.ProducerID(ctx); err != nil {
+			return fmt.Errorf("initialising the transactional id %s: %w", t.cfg.TransactionalID, err)
+		}
+	}
+	client, err := t.cfg.newConsumer()
+	if err != nil {
+		return err
+	}
+	t.requests, t.consumer = client, client
+	t.fetcher = newFetcher(client, t.cfg.MaxPollRecords)
+	driver, err := classic.Start(t.ctx, t.groupConfig())
+	if err != nil {
+		return err
+	}
+	t.group = driver
+	return nil
+}
+
+func (t *Thread) groupConfig() classic.Config {
+	return classic.Config{
+		Client:            t.requests,
+		Group:             t.cfg.AppID,
+		ClientID:          t.cfg.ClientID,
+		InstanceID:        t.cfg.InstanceID,
+		SessionTimeout:    t.cfg.SessionTimeout,
+		RebalanceTimeout:  t.cfg.RebalanceTimeout,
+		HeartbeatInterval: t.cfg.HeartbeatInterval,
+		Topics:            t.cfg.Plan.SourceTopics(),
+		Subscription:      t.subscription,
+		Tasks:             func() []assign.Task { return t.cfg.Tasks },
+		Logger:            t.log,
+	}
+}
+
+// subscription is what the leader is told about this thread. The driver's goroutine calls it.
+func (t *Thread) subscription() codec.Subscription {
+	sub := codec.Subscription{
+		ProcessID:    t.cfg.ProcessID,
+		ClientID:     t.cfg.ClientID,
+		Endpoint:     t.cfg.Endpoint,
+		TopologyHash: t.cfg.Plan.Hash,
+	}
+	for _, id := range t.cfg.LocalTasks() {
+		sub.Offsets = append(sub.Offsets, codec.TaskOffset{Task: id})
+	}
+	return sub
+}
+
+// shutdown ends the thread in an orderly way, as far as the cause allows.
+func (t *Thread) shutdown(cause error) error {
+	t.lifecycle.become(PendingShutdown)
+	graceful := errors.Is(cause, ErrStopped)
+	if t.fetcher != nil {
+		t.fetcher.stop() // what was in hand is not processed: it is read again
+	}
+	if graceful {
+		cause = t.lastCommit()
+	}
+	t.cancelOpenings(func(taskid.ID) bool { return true })
+	gone := t.tasks
+	t.tasks = nil
+	t.publish()
+	t.closeStates(gone)
+	t.closeClients(cause)
+	t.lifecycle.become(Dead)
+	return cause
+}
+
+// lastCommit commits what the tasks have done so far.
+func (t *Thread) lastCommit() error {
+	err := t.commitWithin(t.cfg.CloseTimeout / 2)
+	if errors.Is(err, errPutOff) || errors.Is(err, errMigrated) || errors.Is(err, errAborted) {
+		t.log.Warn("the last commit before the stop was not possible, its input is processed again", "thread", t.name, "err", err)
+		return nil
+	}
+	return err
+}
+
+// closeClients ends the transaction that may be open, the membership and the clients.
+func (t *Thread) closeClients(cause error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), t.cfg.CloseTimeout/2)
+	defer cancel()
+	if t.txn.open {
+		// Otherwise readers would wait for its time-out. If this fails they do, and nothing else happens.
+		if err := t.abortQuietly(ctx); err != nil {
+			t.log.Warn("aborting the open transaction", "thread", t.name, "err", err)
+		}
+	}
+	if t.group != nil {
+		if err := t.group.Close(ctx, t.leave); err != nil {
+			t.log.Warn("closing the membership", "thread", t.name, "err", err)
+		}
+	}
+	if t.sink != nil {
+		t.sink.client.Close()
+	}
+	if t.requests != nil {
+		t.requests.Close()
+	}
+}
