@@ -1,0 +1,96 @@
+package classic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Pauses while offsets are part of a transaction that is not yet decided.
+const (
+	minUnstablePause = 20 * time.Millisecond
+	maxUnstablePause = 500 * time.Millisecond
+)
+
+// Committed returns the committed offsets of the given partitions; one without a commit is not in the map. While an
+// offset belongs to a transaction that is not yet decided it waits, until ctx ends: what the former owner of a task
+// has committed must be known before the task goes on.
+func (d *Driver) Committed(ctx context.Context, tps []TopicPartition) (map[TopicPartition]Offset, error) {
+	if len(tps) == 0 {
+		return map[TopicPartition]Offset{}, nil
+	}
+	topics := map[string][]int32{}
+	for _, tp := range tps {
+		topics[tp.Topic] = append(topics[tp.Topic], tp.Partition)
+	}
+	for pause := minUnstablePause; ; pause = min(2*pause, maxUnstablePause) {
+		offsets, err := d.fetchOffsets(ctx, topics)
+		if err != errUnstable {
+			return offsets, err
+		}
+		if err := wait(ctx, pause); err != nil {
+			return nil, fmt.Errorf("group %q: offsets belong to a transaction that is not decided yet: %w", d.cfg.Group, err)
+		}
+	}
+}
+
+// errUnstable is kerr's, compared by identity: nothing wraps it here.
+var errUnstable error = kerr.UnstableOffsetCommit
+
+func (d *Driver) fetchOffsets(ctx context.Context, topics map[string][]int32) (map[TopicPartition]Offset, error) {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.RequireStable = true
+	group := kmsg.NewOffsetFetchRequestGroup()
+	group.Group = d.cfg.Group
+	for topic, partitions := range topics {
+		t := kmsg.NewOffsetFetchRequestGroupTopic() // kgo fills in topic ids where the version needs them
+		t.Topic, t.Partitions = topic, partitions
+		group.Topics = append(group.Topics, t)
+	}
+	req.Groups = append(req.Groups, group)
+	resp, err := req.RequestWith(ctx, d.client)
+	if err != nil {
+		return nil, fmt.Errorf("group %q: OffsetFetch: %w", d.cfg.Group, err)
+	}
+	offsets := map[TopicPartition]Offset{}
+	for _, g := range resp.Groups {
+		switch err := kerr.ErrorForCode(g.ErrorCode); err {
+		case nil, kerr.GroupIDNotFound: // a group that nobody has committed to
+		case errUnstable:
+			return nil, errUnstable
+		default:
+			return nil, fmt.Errorf("group %q: OffsetFetch: %w", d.cfg.Group, err)
+		}
+		for _, t := range g.Topics {
+			if err := d.readOffsets(t, offsets); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return offsets, nil
+}
+
+// readOffsets adds one topic's answer to offsets.
+func (d *Driver) readOffsets(t kmsg.OffsetFetchResponseGroupTopic, offsets map[TopicPartition]Offset) error {
+	for _, p := range t.Partitions {
+		switch err := kerr.ErrorForCode(p.ErrorCode); err {
+		case nil:
+		case errUnstable:
+			return errUnstable
+		default:
+			return &OffsetError{Group: d.cfg.Group, Request: "OffsetFetch", Topic: t.Topic, Partition: p.Partition, Err: err}
+		}
+		if p.Offset < 0 {
+			continue
+		}
+		o := Offset{Topic: t.Topic, Partition: p.Partition, At: p.Offset, LeaderEpoch: p.LeaderEpoch}
+		if p.Metadata != nil {
+			o.Metadata = *p.Metadata
+		}
+		offsets[TopicPartition{t.Topic, p.Partition}] = o
+	}
+	return nil
+}
