@@ -14,10 +14,10 @@ type NodeID int32
 type Kind uint8
 
 const (
+	// Processor reads and writes no topic.
+	Processor Kind = iota
 	// Source reads topics.
-	Source Kind = iota
-	// Processor does neither.
-	Processor
+	Source
 	// SinkKind writes a topic.
 	SinkKind
 )
