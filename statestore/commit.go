@@ -1,6 +1,9 @@
 package statestore
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Changelog calls emit once for every key written since the last commit, with its last value: stores in the order of
 // their specs, keys in the order of their first write, deletions as a nil value. Keys and values are Kafka Streams'
@@ -30,8 +33,11 @@ func (s *State) Changelog(emit func(store string, key, value []byte, ts int64) e
 }
 
 // Commit writes the overlay and the offsets of the stores that moved to the engine, in one batch, and keeps the entries
-// as read cache. Without anything to write it does nothing. After an error the state takes no more writes: its owner
-// closes it and opens the engine again, which holds either all of the batch or nothing.
+// as read cache. Without anything to write it does nothing.
+//
+// After a *[StoreError] that is Stalled nothing has been written and everything is as before: it may be tried again, with
+// further writes as well. After any other error of the engine the state takes no more writes: its owner closes it and
+// opens the engine again, which holds either all of the batch or nothing.
 func (s *State) Commit(offsets []Offset) error {
 	if s.failed != nil {
 		return s.failed
@@ -51,15 +57,27 @@ func (s *State) Commit(offsets []Offset) error {
 		}
 	}
 	stageSeq(&s.batch, s.seq+1)
-	if err := s.engine.Apply(&s.batch); err != nil {
-		s.failed = fmt.Errorf("commit: %w", err)
-		return s.failed
+	if err := s.apply("commit"); err != nil {
+		return err
 	}
 	s.seq++
 	s.stats.Commits++
 	s.settle(offsets, now.UnixMilli())
 	s.engine.FlushIfDue(now)
 	return nil
+}
+
+// apply applies the batch. An outcome that is not known ends the use of this state.
+func (s *State) apply(what string) error {
+	err := s.engine.Apply(&s.batch)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s: %w", what, err)
+	if stalled, ok := errors.AsType[*StoreError](err); !ok || !stalled.Stalled {
+		s.failed = err
+	}
+	return err
 }
 
 // stageRows adds the dirty entries to the batch.

@@ -4,7 +4,8 @@ import "fmt"
 
 // Restore writes changelog records, in Kafka Streams' bytes, straight to the engine, with next as the store's offset in
 // the same batch. The owner chooses the size of a call; engines take batches of some megabytes best. Records without a
-// key are skipped, as Kafka Streams does. It is an error while there are uncommitted writes.
+// key are skipped, as Kafka Streams does. It is an error while there are uncommitted writes; errors of the engine are as
+// with [State.Commit].
 func (s *State) Restore(name string, recs []ChangelogRecord, next int64) error {
 	if s.failed != nil {
 		return s.failed
@@ -24,9 +25,9 @@ func (s *State) Restore(name string, recs []ChangelogRecord, next int64) error {
 	st.stage(&s.batch)
 	now := s.now()
 	stageOffset(&s.batch, st.base().id, next, now.UnixMilli())
-	if err := s.engine.Apply(&s.batch); err != nil {
-		s.failed = fmt.Errorf("restore of store %q: %w", name, err)
-		return s.failed
+	if err := s.apply("restore"); err != nil {
+		st.aborted()
+		return err
 	}
 	// The engine was written past the overlay.
 	s.overlay.dropClean()

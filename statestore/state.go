@@ -36,6 +36,8 @@ type Stats struct {
 	CacheHits, CacheMisses int64
 	// Commits is the number of batches that reached the engine by Commit.
 	Commits int64
+	// CacheBytes is the memory that clean entries take now.
+	CacheBytes int64
 }
 
 // State is everything one task owns: an engine, the overlay of its stores, and their changelog offsets. It belongs to
@@ -171,7 +173,11 @@ func (s *State) UncommittedBytes() int64 { return s.overlay.dirtyBytes }
 func (s *State) Seq() uint64 { return s.seq }
 
 // Stats returns the counters.
-func (s *State) Stats() Stats { return s.stats }
+func (s *State) Stats() Stats {
+	stats := s.stats
+	stats.CacheBytes = s.overlay.cleanBytes
+	return stats
+}
 
 // Offset returns the changelog position up to which the store's committed state is complete; ok is false when nothing
 // of its changelog was ever applied.
