@@ -60,6 +60,8 @@ func runWorkload(ctx context.Context, o options, m *meter) error {
 		return runByHand(ctx, o, m, func() byHand { return copying{o.out} })
 	case "rawcount":
 		return runByHand(ctx, o, m, func() byHand { return newCounting(o) })
+	case "pass", "count", "windowed", "wordcount":
+		return runStreams(ctx, o, m)
 	default:
 		return fmt.Errorf("%w: unknown workload %q", errUsage, o.workload)
 	}
