@@ -1,7 +1,6 @@
 package pebblestore
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -126,9 +125,7 @@ func (h *health) Errorf(format string, args ...any) {
 
 // Fatalf never returns: where pebble calls it, going on would write a damaged database. The goroutine is parked.
 func (h *health) Fatalf(format string, args ...any) {
-	fatal := &statestore.StoreError{
-		Op: "write", Dir: h.dir, Err: errors.New("pebble: " + fmt.Sprintf(format, args...)), Hint: hintFatal,
-	}
+	fatal := &statestore.StoreError{Op: "write", Dir: h.dir, Err: newFatalError(format, args), Hint: hintFatal}
 	if h.fatal.CompareAndSwap(nil, fatal) {
 		close(h.died)
 		if h.onFatal != nil {
@@ -137,3 +134,22 @@ func (h *health) Fatalf(format string, args ...any) {
 	}
 	select {}
 }
+
+// fatalError is the text that pebble gives to Fatalf, and the error among its arguments.
+type fatalError struct {
+	text  string
+	cause error
+}
+
+func newFatalError(format string, args []any) *fatalError {
+	e := &fatalError{text: "pebble: " + fmt.Sprintf(format, args...)}
+	for _, arg := range args {
+		if err, ok := arg.(error); ok {
+			e.cause = err
+		}
+	}
+	return e
+}
+
+func (e *fatalError) Error() string { return e.text }
+func (e *fatalError) Unwrap() error { return e.cause }
