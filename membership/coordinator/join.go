@@ -26,7 +26,7 @@ func (m *Machine) onJoin(r Request, q *kmsg.JoinGroupRequest) {
 	g, err := m.lookup(q.Group)
 	switch {
 	case err != nil:
-		m.refuseJoin(r, q, q.MemberID, err)
+		m.refuseJoin(r, q, "", err)
 	case g == nil && q.MemberID != "":
 		m.refuseJoin(r, q, q.MemberID, kerr.UnknownMemberID)
 	case g == nil:
@@ -108,11 +108,11 @@ func (m *Machine) joinPending(g *group, r Request, q *kmsg.JoinGroupRequest) {
 		m.addMember(g, q.MemberID, r, q)
 		return
 	}
-	err := kerr.UnknownServerError
 	if m.holds(pendingWithInstanceIsUnknown) {
-		err = kerr.UnknownMemberID
+		m.refuseJoin(r, q, q.MemberID, kerr.UnknownMemberID)
+		return
 	}
-	m.refuseJoin(r, q, q.MemberID, err)
+	m.refuseJoin(r, q, "", kerr.UnknownServerError)
 }
 
 // addMember adds a new member, parks its join and rebalances.
