@@ -1,0 +1,138 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"testing/iotest"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func encode(req kmsg.Request, corr int32) []byte {
+	return kmsg.NewRequestFormatter(kmsg.FormatterClientID("test")).AppendRequest(nil, req, corr)
+}
+
+// readAll cuts a stream into frames the way a guard does, and returns how it ended.
+func readAll(r io.Reader, each func(fr frame, raw []byte)) error {
+	frames := newFrameReader(r)
+	for {
+		fr, err := frames.peek()
+		if err != nil {
+			return err
+		}
+		if _, err := frames.noReply(fr); err != nil {
+			return err
+		}
+		raw, err := frames.take(fr)
+		if err != nil {
+			return err
+		}
+		each(fr, raw)
+	}
+}
+
+func TestFramesSurviveAnySplit(t *testing.T) {
+	var stream []byte
+	var want []frame
+	for version := int16(3); version <= 13; version++ {
+		for _, acks := range []int16{-1, 0, 1} {
+			req := kmsg.NewPtrProduceRequest()
+			req.Version, req.Acks, req.TransactionID = version, acks, kmsg.StringPtr("tx")
+			raw := encode(req, int32(len(want)))
+			want = append(want, frame{size: len(raw) - 4, key: 0, version: version, corr: int32(len(want))})
+			stream = append(stream, raw...)
+		}
+	}
+	for name, r := range map[string]io.Reader{
+		"whole":     bytes.NewReader(stream),
+		"bytewise":  iotest.OneByteReader(bytes.NewReader(stream)),
+		"halves":    iotest.HalfReader(bytes.NewReader(stream)),
+		"with data": iotest.DataErrReader(bytes.NewReader(stream)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := 0
+			err := readAll(r, func(fr frame, raw []byte) {
+				if fr != want[i] {
+					t.Errorf("frame %d is %+v, want %+v", i, fr, want[i])
+				}
+				i++
+			})
+			if !errors.Is(err, io.EOF) || i != len(want) {
+				t.Fatalf("%d frames of %d, then %v", i, len(want), err)
+			}
+		})
+	}
+}
+
+func TestNoReplyIsAcksZero(t *testing.T) {
+	for version := int16(3); version <= 13; version++ {
+		for _, acks := range []int16{-1, 0, 1} {
+			for _, txn := range []*string{nil, kmsg.StringPtr("tx")} {
+				req := kmsg.NewPtrProduceRequest()
+				req.Version, req.Acks, req.TransactionID = version, acks, txn
+				frames := newFrameReader(bytes.NewReader(encode(req, 1)))
+				fr, err := frames.peek()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := frames.noReply(fr); err != nil || got != (acks == 0) {
+					t.Errorf("version %d acks %d: no reply %v, %v", version, acks, got, err)
+				}
+			}
+		}
+	}
+}
+
+func TestLargeFrameIsCollected(t *testing.T) {
+	body := make([]byte, 5*trustedFrame+17)
+	source := rand.NewChaCha8([32]byte{1})
+	source.Read(body)
+	raw := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	raw = append(raw, body...)
+	binary.BigEndian.PutUint16(raw[4:], 3)
+	var got []byte
+	if err := readAll(bytes.NewReader(raw), func(_ frame, raw []byte) { got = raw }); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, raw) {
+		t.Fatal("the frame came out different")
+	}
+	if err := readAll(bytes.NewReader(raw[:len(raw)-1]), func(frame, []byte) {}); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatalf("a frame that ends early: %v", err)
+	}
+}
+
+// FuzzFrame: whatever arrives, cutting it into frames and decoding those that the coordinator would get neither panics
+// nor returns more bytes than arrived.
+func FuzzFrame(f *testing.F) {
+	for _, req := range []kmsg.Request{
+		kmsg.NewPtrProduceRequest(), kmsg.NewPtrJoinGroupRequest(), kmsg.NewPtrSyncGroupRequest(), kmsg.NewPtrOffsetCommitRequest(),
+		kmsg.NewPtrOffsetFetchRequest(), kmsg.NewPtrTxnOffsetCommitRequest(), kmsg.NewPtrApiVersionsRequest(), kmsg.NewPtrDeleteTopicsRequest(),
+	} {
+		for version := range req.MaxVersion() + 1 {
+			req.SetVersion(version)
+			f.Add(encode(req, 7))
+		}
+	}
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Add([]byte{0x06, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0xff})
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		total := 0
+		_ = readAll(bytes.NewReader(stream), func(fr frame, raw []byte) {
+			total += len(raw)
+			if len(raw) != 4+fr.size {
+				t.Fatalf("a frame of %d bytes came with %d", fr.size, len(raw))
+			}
+			if req, _, err := parse(fr, raw); err == nil && req.GetVersion() != fr.version {
+				t.Fatalf("decoded version %d of a frame of version %d", req.GetVersion(), fr.version)
+			}
+		})
+		if total > len(stream) {
+			t.Fatalf("%d bytes came out of %d", total, len(stream))
+		}
+	})
+}
