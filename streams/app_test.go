@@ -73,22 +73,58 @@ func wordCount() (*streams.Builder, streams.TableRef[string, int64]) {
 // running is an application that runs.
 type running struct {
 	*streams.App
-	t    *testing.T
-	stop context.CancelFunc
-	done chan error
+	t      *testing.T
+	stop   context.CancelFunc
+	done   chan error
+	states chan streams.State
 }
 
 func (f *fixture) start(b *streams.Builder, cfg streams.Config) *running {
 	f.Helper()
+	states := make(chan streams.State, 1000)
+	cfg.OnStateChange = func(_, to streams.State) { states <- to }
 	app, err := streams.New(b, cfg)
 	if err != nil {
 		f.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	r := &running{App: app, t: f.T, stop: stop, done: make(chan error, 1)}
+	r := &running{App: app, t: f.T, stop: stop, done: make(chan error, 1), states: states}
 	go func() { r.done <- app.Run(ctx) }()
 	f.Cleanup(func() { stop() })
 	return r
+}
+
+// until waits for a state.
+func (r *running) until(want streams.State) {
+	r.t.Helper()
+	deadline := time.After(limit)
+	for {
+		select {
+		case got := <-r.states:
+			if got == want {
+				return
+			}
+		case err := <-r.done:
+			r.t.Fatalf("the application ended while waiting for %v: %v", want, err)
+		case <-deadline:
+			r.t.Fatalf("not %v within %v", want, limit)
+		}
+	}
+}
+
+// untilSpread waits until every thread runs so many tasks.
+func (r *running) untilSpread(each int) {
+	r.t.Helper()
+	for {
+		r.until(streams.Running)
+		even := true
+		for _, s := range r.Threads() {
+			even = even && len(s.Active) == each
+		}
+		if even {
+			return
+		}
+	}
 }
 
 // end stops the application gracefully.

@@ -109,7 +109,6 @@ func (t *Thread) commit() error {
 func (t *Thread) prepare() bool {
 	any := t.txn.open
 	for _, o := range t.tasks {
-		o.collect(t.stats)
 		o.commit.active = o.task.CommitNeeded()
 		any = any || o.commit.active
 	}

@@ -192,7 +192,9 @@ func (t *Thread) processTasks() error {
 		if o.task.BufferedTotal() == 0 {
 			continue
 		}
-		if _, err := o.task.Process(turnRecords); err != nil {
+		_, err := o.task.Process(turnRecords)
+		o.collect(t.stats)
+		if err != nil {
 			return err
 		}
 		if err := t.produceOutbox(o); err != nil {
