@@ -25,6 +25,8 @@ func (s *Store) Close() error {
 	if fatal := s.health.fatal.Load(); fatal != nil {
 		return fatal
 	}
+	s.gate.closeBegins()
+	defer s.gate.closeEnds(s.dir)
 	done := make(chan error, 1)
 	go func() { done <- s.closeDB() }()
 	select {

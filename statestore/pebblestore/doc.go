@@ -16,9 +16,9 @@
 // pebble waits for ever where it cannot write and ends the process where it finds the database damaged. Neither is for a
 // library to do, so:
 //
-//   - Disk full or a failing flush: pebble retries in the background, slowed down by a wait for each ENOSPC. While flushes
-//     fail, Apply and Flush answer at once with a [statestore.StoreError] that is Stalled; nothing is lost, and they work
-//     again when the disk has room.
+//   - Disk full: all writes of pebble wait until there is room. Meanwhile Apply and Flush answer at once with a
+//     [statestore.StoreError] that is Stalled, and so they do while flushes fail for another reason and pebble retries;
+//     nothing is lost, and they work again when the cause is gone.
 //   - A write that hangs all the same ends with an error after [Config.StallTimeout], and the store takes no more.
 //   - A fatal error inside pebble parks the goroutine that hit it, for pebble must not go on: the error is recorded, told
 //     to [Config.OnFatal], and everything but reads fails with it. The directory stays locked until the process ends.

@@ -126,6 +126,66 @@ func TestDiskFullIsAnErrorAndPasses(t *testing.T) {
 	must(t, s.Close())
 }
 
+// smallDisk is a file system that says how much room it has.
+type smallDisk struct {
+	vfs.FS
+	free atomic.Uint64
+}
+
+func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: d.free.Load()}, nil
+}
+
+// TestFullDiskHoldsTheManifest makes the manifest meet the full disk, which is fatal to pebble unless the write waits.
+func TestFullDiskHoldsTheManifest(t *testing.T) {
+	f := new(faults)
+	disk := &smallDisk{FS: errorfs.Wrap(vfs.NewMem(), f)}
+	shared := pebblestore.NewShared(pebblestore.Config{
+		FS: disk, DiskFullWait: time.Millisecond, OnFatal: func(err *statestore.StoreError) { t.Errorf("fatal: %v", err) },
+	})
+	defer shared.Close()
+	s, err := shared.Open("task")
+	must(t, err)
+	must(t, s.Apply(fill(1000)))
+	f.set(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && strings.HasPrefix(filepath.Base(op.Path), "MANIFEST") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	for what, err := range map[string]error{"flush": s.Flush(noDeadline), "apply": s.Apply(fill(1000))} {
+		if !stalled(err) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%s: %v, want a stalled StoreError with ENOSPC", what, err)
+		}
+	}
+	f.set(nil)
+	disk.free.Store(1 << 30)
+	if err := eventually(func() error { return s.Flush(noDeadline) }, stalled); err != nil {
+		t.Fatalf("flush when there is room again: %v", err)
+	}
+	must(t, s.Close())
+	if shared.DiskFulls() == 0 {
+		t.Error("the full disk was not counted")
+	}
+}
+
+// TestCloseDoesNotWaitForRoom closes while the disk is full and stays so.
+func TestCloseDoesNotWaitForRoom(t *testing.T) {
+	f := new(faults)
+	shared := pebblestore.NewShared(pebblestore.Config{
+		FS: &smallDisk{FS: errorfs.Wrap(vfs.NewMem(), f)}, DiskFullWait: time.Millisecond,
+	})
+	defer shared.Close()
+	s, err := shared.Open("task")
+	must(t, err)
+	must(t, s.Apply(fill(1000)))
+	f.set(writesToTables(syscall.ENOSPC))
+	if err := s.Flush(noDeadline); !stalled(err) {
+		t.Fatalf("flush: %v, want a stalled StoreError", err)
+	}
+	must(t, s.Close())
+}
+
 // eventually tries until the error is another one; pebble needs a moment to find out that the disk has room again.
 func eventually(try func() error, again func(error) bool) error {
 	err := try()

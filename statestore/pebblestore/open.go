@@ -37,16 +37,19 @@ func (s *Shared) Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, &statestore.LockedError{Path: dir, Err: err}
 	}
+	s.gate.opened(dir)
 	h := newHealth(dir, s.cfg)
 	db, err := s.openLocked(dir, lock, h)
 	if err != nil {
+		s.gate.closeBegins()
+		s.gate.closeEnds(dir)
 		if h.fatal.Load() == nil { // otherwise the parked Open still uses it
 			err = errors.Join(err, lock.Close())
 		}
 		return nil, err
 	}
 	return &Store{
-		db: db, lock: lock, dir: dir, health: h, cfg: s.cfg, guard: newGuard(),
+		db: db, lock: lock, dir: dir, health: h, cfg: s.cfg, gate: s.gate, guard: newGuard(),
 		snapshots: map[*snapshot]struct{}{}, interval: jittered(s.cfg.FlushInterval),
 	}, nil
 }

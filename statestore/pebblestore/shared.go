@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"log/slog"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,7 +26,7 @@ type Config struct {
 	StallTimeout time.Duration
 	// CloseTimeout is how long Close waits for queries and for pebble. 0 means 10 s.
 	CloseTimeout time.Duration
-	// DiskFullWait is the pause before a write that met a full disk is tried again. 0 means 500 ms.
+	// DiskFullWait is how often a full disk is looked at again. 0 means 500 ms.
 	DiskFullWait time.Duration
 	// FS is where databases live; nil means the operating system's files.
 	FS vfs.FS
@@ -36,7 +35,7 @@ type Config struct {
 	// OnFatal is called once for each store that met a fatal error in pebble, on the goroutine that met it. It must not
 	// call the store. The process should end in an orderly way soon: the store's directory stays locked.
 	OnFatal func(*statestore.StoreError)
-	// OnDiskFull is called whenever a write meets a full disk, before the pause.
+	// OnDiskFull is called when a write meets a full disk, while all writes wait. It must not call a store.
 	OnDiskFull func()
 }
 
@@ -93,11 +92,11 @@ func (c Config) memTableSize() uint64 {
 
 // Shared is what the databases of one process have in common. Its methods may be called from any goroutine.
 type Shared struct {
-	cfg       Config
-	cache     *pebble.Cache
-	files     *pebble.FileCache
-	fs        vfs.FS
-	diskFulls atomic.Int64
+	cfg   Config
+	cache *pebble.Cache
+	files *pebble.FileCache
+	gate  *diskGate
+	fs    vfs.FS
 }
 
 // NewShared makes the caches. Close releases them.
@@ -105,22 +104,13 @@ func NewShared(cfg Config) *Shared {
 	s := &Shared{cfg: cfg.withDefaults()}
 	s.cache = pebble.NewCache(s.cfg.MemoryBudget)
 	s.files = pebble.NewFileCache(runtime.GOMAXPROCS(0), s.cfg.OpenFiles)
-	s.fs = vfs.OnDiskFull(s.cfg.FS, s.onDiskFull)
+	s.gate = newDiskGate(s.cfg.FS, s.cfg.DiskFullWait, s.cfg.OnDiskFull)
+	s.fs = vfs.OnDiskFull(s.cfg.FS, s.gate.onDiskFull)
 	return s
 }
 
-// onDiskFull runs while every write to the file system waits. pebble retries a failed flush at once and for ever; the
-// pause here keeps that from burning a core until there is room again.
-func (s *Shared) onDiskFull() {
-	s.diskFulls.Add(1)
-	if s.cfg.OnDiskFull != nil {
-		s.cfg.OnDiskFull()
-	}
-	time.Sleep(s.cfg.DiskFullWait)
-}
-
 // DiskFulls counts the writes that met a full disk.
-func (s *Shared) DiskFulls() int64 { return s.diskFulls.Load() }
+func (s *Shared) DiskFulls() int64 { return s.gate.fulls.Load() }
 
 // Close releases the caches. Every store must be closed before.
 func (s *Shared) Close() {

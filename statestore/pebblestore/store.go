@@ -18,6 +18,7 @@ type Store struct {
 	dir    string
 	cfg    Config
 	health *health
+	gate   *diskGate
 	guard  *guard
 
 	mu        sync.Mutex
@@ -85,15 +86,18 @@ func scan(r pebble.Reader, h *health, lo, hi []byte, fn func(key, value []byte) 
 	return nil
 }
 
-// ready reports why the store takes no write.
-func (s *Store) ready(op string) error {
+// ready reports why the store takes no write; full is closed when the disk is found full later.
+func (s *Store) ready(op string) (full <-chan struct{}, err error) {
 	switch {
 	case s.closed:
-		return statestore.ErrClosed
+		return nil, statestore.ErrClosed
 	case s.hung != nil:
-		return s.hung
+		return nil, s.hung
 	}
-	return s.health.check(op)
+	if err := s.health.check(op); err != nil {
+		return nil, err
+	}
+	return s.gate.check(op, s.dir)
 }
 
 // batchOverhead is what pebble adds to a batch: a header, and kind and lengths for each operation.
@@ -102,7 +106,7 @@ const batchOverhead = 12
 // Apply implements [statestore.Engine]. An error that is Stalled means that nothing was applied and the same batch may
 // be applied later.
 func (s *Store) Apply(b *statestore.Batch) error {
-	if err := s.ready("apply"); err != nil {
+	if _, err := s.ready("apply"); err != nil {
 		return err
 	}
 	batch := s.db.NewBatchWithSize(b.Size() + batchOverhead*(b.Len()+1))
@@ -152,7 +156,8 @@ func (s *Store) wait(op string, done <-chan error) error {
 
 // Flush implements [statestore.Engine].
 func (s *Store) Flush(ctx context.Context) error {
-	if err := s.ready("flush"); err != nil {
+	full, err := s.ready("flush")
+	if err != nil {
 		return err
 	}
 	select {
@@ -182,6 +187,8 @@ func (s *Store) Flush(ctx context.Context) error {
 		return nil
 	case <-s.health.alarm:
 		return s.health.stalled("flush")
+	case <-full:
+		return fullError("flush", s.dir)
 	case <-s.health.died:
 		return s.health.fatal.Load()
 	case <-ctx.Done():
@@ -192,13 +199,16 @@ func (s *Store) Flush(ctx context.Context) error {
 // FlushIfDue implements [statestore.Engine].
 func (s *Store) FlushIfDue(now time.Time) {
 	switch {
-	case !s.dirty || s.ready("flush") != nil:
+	case !s.dirty:
 		return
 	case s.due.IsZero():
 		s.due = now.Add(s.interval)
 		return
 	case now.Before(s.due):
 		return
+	}
+	if _, err := s.ready("flush"); err != nil {
+		return // the owner hears of it at its next commit
 	}
 	s.dirty, s.due = false, time.Time{}
 	// Rotating the memtable can wait for room; a failure shows in the health of the store.
