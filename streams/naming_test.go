@@ -137,7 +137,6 @@ func TestNamedGroupingIsRepartitionedOnce(t *testing.T) {
       --> none
       <-- gg-repartition-source
 
-
 `
 	if diff := cmp.Diff(want, plan.Describe()); diff != "" {
 		t.Errorf("description (-want +got):\n%s", diff)
@@ -166,7 +165,6 @@ func TestMergedAndSharedSources(t *testing.T) {
       <-- KSTREAM-MAPVALUES-0000000002
     Sink: KSTREAM-SINK-0000000006 (topic: out)
       <-- KSTREAM-MERGE-0000000005
-
 
 `
 	if diff := cmp.Diff(want, mustPlan(t, b).Describe()); diff != "" {

@@ -16,7 +16,6 @@ func (p *Plan) Describe() string {
 		p.Subtopologies[i].describe(&b)
 		b.WriteByte('\n')
 	}
-	b.WriteByte('\n')
 	return b.String()
 }
 

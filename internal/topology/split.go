@@ -68,11 +68,11 @@ func smallestSource(nodes []*Node, merged map[NodeID]NodeID) string {
 	return smallest
 }
 
-// copartitions returns the groups of sources that feed a node with state, in full names. State is kept by key and a key
-// must live in one partition, whichever of the sources it came from.
+// copartitions returns the groups of sources that feed the same store, in full names. State is kept by key and a key must
+// live in one partition, whichever of the sources it came from.
 func (s *Subtopology) copartitions() [][]string {
 	upstream := map[NodeID][]string{}
-	var groups [][]string
+	feeding := map[string][]string{}
 	for _, n := range s.nodes {
 		var sources []string
 		if n.Kind == Source {
@@ -83,14 +83,23 @@ func (s *Subtopology) copartitions() [][]string {
 		for _, parent := range n.Parents {
 			sources = append(sources, upstream[parent]...)
 		}
-		slices.Sort(sources)
-		sources = slices.Compact(sources)
-		upstream[n.id] = sources
-		if len(n.Stores) > 0 && len(sources) > 1 {
-			groups = append(groups, sources)
+		upstream[n.id] = distinct(sources)
+		for _, store := range n.Stores {
+			feeding[store] = distinct(append(feeding[store], sources...))
+		}
+	}
+	var groups [][]string
+	for _, store := range s.Stores {
+		if group := feeding[store.Name]; len(group) > 1 {
+			groups = append(groups, group)
 		}
 	}
 	return groups
+}
+
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // unionFind is the textbook structure over node ids.
