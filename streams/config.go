@@ -102,6 +102,10 @@ type Config struct {
 	// StateMemory bounds the caches of local state of the whole process. Default 64 MiB.
 	StateMemory int64
 
+	// StateFlushInterval is how long committed state may stay in memory before it is written to disk, give or take a quarter:
+	// what a killed process has to read again from its changelogs. Default 30 s.
+	StateFlushInterval time.Duration
+
 	// UncommittedMaxBytes is how much uncommitted state the process holds before it commits early, Kafka's
 	// statestore.uncommitted.max.bytes. Default 64 MiB.
 	UncommittedMaxBytes int64
@@ -216,6 +220,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Compression, "snappy")
 	setDefault(&c.Linger, 5*time.Millisecond)
 	setDefault(&c.StateMemory, defaultStateMemory)
+	setDefault(&c.StateFlushInterval, 30*time.Second)
 	setDefault(&c.UncommittedMaxBytes, defaultUncommitted)
 	setDefault(&c.BufferedRecords, 2000)
 	setDefault(&c.FetchMaxBytes, defaultFetchBytes)
@@ -302,6 +307,7 @@ func (c *Config) validateTimes(bad complaint) {
 	positive("TransactionTimeout", c.TransactionTimeout)
 	positive("StartTimeout", c.StartTimeout)
 	positive("CloseTimeout", c.CloseTimeout)
+	positive("StateFlushInterval", c.StateFlushInterval)
 	if c.HeartbeatInterval > c.SessionTimeout/3 {
 		bad("HeartbeatInterval", "is %v, at most a third of SessionTimeout (%v) is allowed", c.HeartbeatInterval, c.SessionTimeout)
 	}

@@ -78,6 +78,7 @@ func envVars(c *Config) []envVar {
 		{"COMPRESSION", text(&c.Compression)},
 		{"LINGER", parsed(&c.Linger, time.ParseDuration)},
 		{"STATE_MEMORY", parsed(&c.StateMemory, parseInt64)},
+		{"STATE_FLUSH_INTERVAL", parsed(&c.StateFlushInterval, time.ParseDuration)},
 		{"UNCOMMITTED_MAX_BYTES", parsed(&c.UncommittedMaxBytes, parseInt64)},
 		{"BUFFERED_RECORDS", parsed(&c.BufferedRecords, strconv.Atoi)},
 		{"FETCH_MAX_BYTES", parsed(&c.FetchMaxBytes, parseInt32)},

@@ -200,7 +200,7 @@ func (p *process) makeThreads(context.Context) error {
 	p.restorer = thread.NewRestorer(client, cfg.Guarantee == ExactlyOnce, min(runtime.GOMAXPROCS(0), maxRestoring), cfg.Logger)
 	tasks := p.assignable()
 	p.stores = pebblestore.NewShared(pebblestore.Config{
-		MemoryBudget: cfg.StateMemory / 2, Tasks: stateful(tasks), Logger: cfg.Logger,
+		MemoryBudget: cfg.StateMemory / 2, Tasks: stateful(tasks), FlushInterval: cfg.StateFlushInterval, Logger: cfg.Logger,
 	})
 	for i := range cfg.Threads {
 		tc, err := p.threadConfig(i+1, tasks)
