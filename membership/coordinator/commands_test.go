@@ -140,6 +140,7 @@ func (w *world) cmdCrash(*args) error {
 }
 
 func (w *world) cmdReload(a *args) error {
+	w.cfg.MaxGroupSize = int(a.number("max-size", int64(w.cfg.MaxGroupSize)))
 	if a.bool("crash") {
 		w.crash()
 	} else {

@@ -122,12 +122,12 @@ func (m *Machine) completeJoin(g *group) {
 			m.removeMember(g, mb)
 		}
 	}
+	g.initial = false
 	if len(g.members) > 0 && !g.electLeader() {
 		g.join.kind = joinTimer
 		m.arm(&g.join, g.rebalanceTimeout())
 		return
 	}
-	g.initial = false
 	g.generation++
 	if len(g.members) == 0 {
 		g.protocol, g.leader = "", ""
