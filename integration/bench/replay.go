@@ -9,8 +9,8 @@ import (
 )
 
 // newReplay is the replay of a workload's sink. What the checks hold: every input record has exactly one
-// output record, in the partition where its key belongs; of one key the outputs are in order; for one-stage
-// workloads whole partitions are in order, timestamps too.
+// output record, in the partition where its key belongs; of one key the outputs are in order. Where the sink has the
+// input's key, whole partitions are in order, timestamps included.
 func newReplay(o options, workload string) (replay, error) {
 	if o.t0 == 0 && workload != "wordcount" {
 		return nil, fmt.Errorf("%w: verify needs the --t0-ms that load printed", errUsage)
@@ -22,7 +22,7 @@ func newReplay(o options, workload string) (replay, error) {
 	case "count", "rawcount":
 		return &countReplay{byPartition, map[string]uint64{}}, nil
 	case "windowed":
-		return &countReplay{byPartition, map[string]uint64{}}, nil
+		return newWindowReplay(o), nil
 	case "wordcount":
 		return newWordReplay(o), nil
 	default:
@@ -103,22 +103,16 @@ func (p *passReplay) want(r *kgo.Record) error {
 	return nil
 }
 
-// countReplay counts per key, or per key and window when the workload says so: the key of a window's count is
-// the record's key, '@' and the window start in 8 bytes.
+// countReplay counts per key.
 type countReplay struct {
 	*ordered
 	counts map[string]uint64
 }
 
 func (c *countReplay) want(r *kgo.Record) error {
-	n, key, err := c.record(r)
+	_, key, err := c.record(r)
 	if err != nil {
 		return err
-	}
-	if len(r.Key) > len(key) {
-		start := c.in.timestamp(n)
-		start -= start % c.in.o.window.Milliseconds()
-		key = appendWindowKey(key, start)
 	}
 	c.counts[string(key)]++
 	return sameCount(r, key, c.counts[string(key)])
@@ -137,16 +131,22 @@ func sameCount(r *kgo.Record, key []byte, count uint64) error {
 	return nil
 }
 
-// wordReplay cannot know in which order the words of several lines met in the repartition topic; per word the
-// counts must be 1, 2, 3 … up to the replay's, each in the word's partition.
-type wordReplay struct {
+// keyReplay is for sinks whose key is not the input's: records of several tasks meet in a partition there, in an
+// order that is free. Per key the counts must be 1, 2, 3 … up to the replay's, each in the key's partition; for
+// windows also with the times of the records counted.
+type keyReplay struct {
 	part   func(key []byte) int32
 	counts map[string]uint64
 	totals map[string]uint64
+	times  map[string][]int64 // windowed only
 }
 
-func newWordReplay(o options) *wordReplay {
-	w := &wordReplay{part: partitionOf(o.partitions), counts: map[string]uint64{}, totals: map[string]uint64{}}
+func newKeyReplay(o options) *keyReplay {
+	return &keyReplay{part: partitionOf(o.partitions), counts: map[string]uint64{}, totals: map[string]uint64{}}
+}
+
+func newWordReplay(o options) *keyReplay {
+	w := newKeyReplay(o)
 	o.kind = "lines"
 	in := newInput(o)
 	var line []byte
@@ -159,22 +159,45 @@ func newWordReplay(o options) *wordReplay {
 	return w
 }
 
-func (w *wordReplay) want(r *kgo.Record) error {
-	w.counts[string(r.Key)]++
-	if p := w.part(r.Key); p != r.Partition {
-		return fmt.Errorf("word %q belongs into partition %d", r.Key, p)
+func newWindowReplay(o options) *keyReplay {
+	w, in := newKeyReplay(o), newInput(o)
+	w.times = map[string][]int64{}
+	var key []byte
+	for n := range o.records {
+		ts := in.timestamp(n)
+		key = appendWindowKey(in.appendKey(key[:0], n), ts-ts%o.window.Milliseconds())
+		w.totals[string(key)]++
+		w.times[string(key)] = append(w.times[string(key)], ts)
 	}
-	return sameCount(r, r.Key, w.counts[string(r.Key)])
+	return w
 }
 
-func (w *wordReplay) finished() error {
-	for word, want := range w.totals {
-		if got := w.counts[word]; got != want {
-			return fmt.Errorf("word %q was counted %d times, want %d", word, got, want)
+func (w *keyReplay) want(r *kgo.Record) error {
+	n := w.counts[string(r.Key)]
+	w.counts[string(r.Key)]++
+	if p := w.part(r.Key); p != r.Partition {
+		return fmt.Errorf("key %q belongs into partition %d", r.Key, p)
+	}
+	if w.times != nil {
+		times := w.times[string(r.Key)]
+		if n >= uint64(len(times)) {
+			return fmt.Errorf("key %q is counted more than %d times", r.Key, len(times))
+		}
+		if ts := r.Timestamp.UnixMilli(); ts != times[n] {
+			return fmt.Errorf("key %q, count %d: timestamp %d, want %d", r.Key, n+1, ts, times[n])
+		}
+	}
+	return sameCount(r, r.Key, n+1)
+}
+
+func (w *keyReplay) finished() error {
+	for key, want := range w.totals {
+		if got := w.counts[key]; got != want {
+			return fmt.Errorf("key %q was counted %d times, want %d", key, got, want)
 		}
 	}
 	if len(w.counts) != len(w.totals) {
-		return fmt.Errorf("%d words were counted, the input has %d", len(w.counts), len(w.totals))
+		return fmt.Errorf("%d keys were counted, the input has %d", len(w.counts), len(w.totals))
 	}
 	return nil
 }

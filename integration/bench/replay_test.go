@@ -44,13 +44,12 @@ func rightSink(o options) []*kgo.Record {
 				add(word, binary.BigEndian.AppendUint64(nil, counts[string(word)]), n, part(word))
 			}
 		default:
-			p := part(key)
 			if o.workload == "windowed" {
 				ts := in.timestamp(n)
 				key = appendWindowKey(key, ts-ts%5000)
 			}
 			counts[string(key)]++
-			add(key, binary.BigEndian.AppendUint64(nil, counts[string(key)]), n, p)
+			add(key, binary.BigEndian.AppendUint64(nil, counts[string(key)]), n, part(key))
 		}
 	}
 	return sink
