@@ -14,14 +14,15 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Places in an encoded record batch (message format 2).
 const (
-	batchLengthAt     = 8
-	batchLengthEnd    = 12 // the length counts what follows here
-	batchCRCAt        = 17
-	batchAttributesAt = 21 // the checksum covers everything from here
-	batchDeltaAt      = 23
-	batchProducerAt   = 43
-	batchEpochAt      = 51
-	batchHeaderSize   = 61
+	batchLengthAt      = 8
+	batchLengthEnd     = 12 // the length counts what follows here
+	batchLeaderEpochAt = 12
+	batchCRCAt         = 17
+	batchAttributesAt  = 21 // the checksum covers everything from here
+	batchDeltaAt       = 23
+	batchProducerAt    = 43
+	batchEpochAt       = 51
+	batchHeaderSize    = 61
 
 	attributeTransactional = 1 << 4
 	attributeControl       = 1 << 5
@@ -53,6 +54,34 @@ func recordBatch(records []coordinator.Record, by producer) []byte {
 	if by.transactional {
 		batch.Attributes = attributeTransactional
 	}
+	return seal(batch)
+}
+
+// markerBatch encodes the control batch that ends a transaction, with the one producer epoch it ends.
+func markerBatch(offset int64, leaderEpoch int32, txn CutTxn) []byte {
+	key := kmsg.ControlRecordKey{Type: kmsg.ControlRecordKeyTypeAbort}
+	if txn.Committed {
+		key.Type = kmsg.ControlRecordKeyTypeCommit
+	}
+	value := kmsg.EndTxnMarker{}
+	now := time.Now().UnixMilli()
+	return seal(kmsg.RecordBatch{
+		FirstOffset:          offset,
+		PartitionLeaderEpoch: leaderEpoch,
+		Magic:                2,
+		Attributes:           attributeTransactional | attributeControl,
+		FirstTimestamp:       now,
+		MaxTimestamp:         now,
+		ProducerID:           txn.ProducerID,
+		ProducerEpoch:        txn.ProducerEpoch,
+		FirstSequence:        -1,
+		NumRecords:           1,
+		Records:              appendRecords(nil, []coordinator.Record{{Key: key.AppendTo(nil), Value: value.AppendTo(nil)}}),
+	})
+}
+
+// seal encodes a batch with its length and checksum.
+func seal(batch kmsg.RecordBatch) []byte {
 	out := batch.AppendTo(nil)
 	binary.BigEndian.PutUint32(out[batchLengthAt:], uint32(len(out)-batchLengthEnd))
 	binary.BigEndian.PutUint32(out[batchCRCAt:], crc32.Checksum(out[batchAttributesAt:], castagnoli))

@@ -21,6 +21,7 @@ type Cluster struct {
 	groups   *groups
 	log      *offsetLog
 	tail     *tail
+	intents  *intents
 	recovery Recovery
 
 	coordinating bool // the coordinator's goroutines run
@@ -114,13 +115,17 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	}
 	c.groups.post(coordinator.Loaded{Partition: 0, Records: records})
 	return &front{
-		versions: served, groups: c.groups, topics: topics, log: c.log, tail: c.tail, logger: cfg.logger,
+		versions: served, groups: c.groups, topics: topics, log: c.log, tail: c.tail, intents: c.intents, logger: cfg.logger,
 	}, nil
 }
 
-// prepareTopics decides what a crash has left open and creates what is missing.
+// prepareTopics shuts out producers that a crash has cut off and creates what is missing.
 func (c *Cluster) prepareTopics(ctx context.Context, cfg config) error {
-	if err := c.broker.abort(ctx, c.recovery.Transactions); err != nil {
+	if err := fenceNoted(ctx, c.dir, c.broker); err != nil {
+		return err
+	}
+	var err error
+	if c.intents, err = openIntents(c.dir); err != nil {
 		return err
 	}
 	if err := c.broker.createTopic(ctx, offsetsTopic, offsetsPartitions, offsetsConfigs); err != nil {
@@ -205,6 +210,9 @@ func (c *Cluster) stop(end func() error) error {
 		var errs []error
 		if c.broker != nil {
 			errs = append(errs, end())
+		}
+		if c.intents != nil {
+			errs = append(errs, c.intents.close())
 		}
 		if c.dir != nil {
 			errs = append(errs, c.dir.release())

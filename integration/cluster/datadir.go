@@ -13,8 +13,10 @@ import (
 
 // Names in the data directory. Those of kfake are the pinned version's; see recovery.go for what is done with them.
 const (
-	lockName  = "cluster.lock"
-	cleanName = "cluster.clean" // exists while the cluster is down after an orderly stop
+	lockName    = "cluster.lock"
+	cleanName   = "cluster.clean" // exists while the cluster is down after an orderly stop
+	intentsName = "cluster.txns"  // see intents
+	fencesName  = "cluster.fence" // producers that a start has to fence
 
 	kfakeMeta      = "meta.json"
 	kfakePids      = "pids.log"

@@ -22,6 +22,7 @@ type front struct {
 	topics   *topics
 	log      *offsetLog
 	tail     *tail
+	intents  *intents
 	logger   *slog.Logger
 }
 
@@ -36,19 +37,19 @@ func (f *front) route(fr frame) (destination, error) {
 		return local, nil
 	}
 	switch fr.key {
-	case keyDeleteTopics, keyDeleteRecords:
+	case keyDeleteTopics, keyDeleteRecords, keyEndTxn:
 		return inspect, nil
 	}
 	return toKfake, nil
 }
 
-func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) ([]byte, error) {
+func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) (verdict, error) {
 	if fr.key == keyAPIVersions && !f.versions.served(fr.version) {
-		return appendResponse(nil, fr.corr, f.versions.tooNew()), nil
+		return verdict{answer: appendResponse(nil, fr.corr, f.versions.tooNew())}, nil
 	}
 	req, clientID, err := parse(fr, raw)
 	if err != nil {
-		return nil, err
+		return verdict{}, err
 	}
 	var resp kmsg.Response
 	switch req := req.(type) {
@@ -58,35 +59,59 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 		resp = f.protectTopics(req)
 	case *kmsg.DeleteRecordsRequest:
 		resp = f.protectRecords(req)
+	case *kmsg.EndTxnRequest:
+		return f.endTxn(req)
 	default:
 		if resp, err = f.groups.serve(gone, clientID, host, req); err != nil {
-			return nil, err
+			return verdict{}, err
 		}
 	}
 	if resp == nil {
-		return nil, nil
+		return verdict{}, nil
 	}
-	return appendResponse(nil, fr.corr, resp), nil
+	return verdict{answer: appendResponse(nil, fr.corr, resp)}, nil
 }
 
-// sent keeps two orders that clients rely on: a topic is known to the coordinator before its creator hears that it
+// after keeps two orders that clients rely on: a topic is known to the coordinator before its creator hears that it
 // exists, and the offsets of a transaction are decided before its producer hears that it ended. The second also lets
 // the coordinator tell the transactions of one producer apart: a marker reaches it before the next commit does.
-func (f *front) sent(key int16) {
+func (f *front) after(key int16) func() {
 	switch key {
 	case keyCreateTopics, keyDeleteTopics, keyCreatePartitions:
-		if err := f.topics.refresh(context.Background()); err != nil {
-			f.logger.Error("topics could not be read again; commits for new topics are refused until they are", "error", err)
-		}
-	case keyEndTxn, keyInitProducerID:
-		if !f.log.anyOpen() {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
-		defer cancel()
-		if err := f.tail.catchUp(ctx); err != nil {
-			f.logger.Warn("a transaction was answered before its offsets were decided", "error", err)
-		}
+		return f.readTopics
+	case keyInitProducerID:
+		return f.awaitMarkers
+	}
+	return nil
+}
+
+// endTxn passes the request on between the two notes of its intent.
+func (f *front) endTxn(req *kmsg.EndTxnRequest) (verdict, error) {
+	done, err := f.intents.begin(req)
+	if err != nil {
+		return verdict{}, err
+	}
+	return verdict{after: func() {
+		done()
+		f.awaitMarkers()
+	}}, nil
+}
+
+func (f *front) readTopics() {
+	if err := f.topics.refresh(context.Background()); err != nil {
+		f.logger.Error("topics could not be read again; commits for new topics are refused until they are", "error", err)
+	}
+}
+
+// awaitMarkers waits until the coordinator knows of every transaction that has ended, if any holds offsets.
+func (f *front) awaitMarkers() {
+	if !f.log.anyOpen() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleTimeout)
+	defer cancel()
+	if err := f.tail.catchUp(ctx); err != nil {
+		f.logger.Warn("a transaction was answered before its offsets were decided", "error", err)
 	}
 }
 

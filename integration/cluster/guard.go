@@ -19,12 +19,12 @@ type router interface {
 	// route is asked once a frame, before its body is read. An error closes the connection.
 	route(fr frame) (destination, error)
 
-	// answer handles a frame for which route said local or inspect; raw is the whole frame. A nil answer to inspect passes
-	// the frame on to kfake. It may block as long as a JoinGroup parks; gone is closed when the connection is.
-	answer(gone <-chan struct{}, host string, fr frame, raw []byte) ([]byte, error)
+	// answer handles a frame for which route said local or inspect; raw is the whole frame. Without an answer the frame
+	// goes to kfake. It may block as long as a JoinGroup parks; gone is closed when the connection is.
+	answer(gone <-chan struct{}, host string, fr frame, raw []byte) (verdict, error)
 
-	// sent is told of kfake's response to a request with that key before the client sees it.
-	sent(key int16)
+	// after returns what is to be done between kfake's answer to a request with that key and the client's sight of it.
+	after(key int16) func()
 }
 
 type destination uint8
@@ -34,6 +34,12 @@ const (
 	local               // answered by the router
 	inspect             // the router looks at the body first
 )
+
+// A verdict is what a router makes of a frame that it has looked into.
+type verdict struct {
+	answer []byte // a whole response frame; nil passes the request on to kfake
+	after  func() // of a request that is passed on; nil means router.after
+}
 
 // A guard is a client's connection as kfake sees it. kfake reads requests from it and writes whole responses to it, one
 // request at a time; the guard lets only frames through that kfake can survive, and takes out those that are not for
@@ -55,7 +61,8 @@ type guard struct {
 	once sync.Once
 
 	mu      sync.Mutex
-	pending []int16 // keys that kfake has read and not answered, in order; at most two, since it reads one ahead
+	pending []func() // what to do after each request that kfake has read and not answered; at most two, it reads one ahead
+	closed  bool
 	settled sync.Cond
 }
 
@@ -128,9 +135,7 @@ func (g *guard) pass(fr frame) error {
 	}
 	g.left = 4 + fr.size
 	if !noReply {
-		g.mu.Lock()
-		g.pending = append(g.pending, fr.key)
-		g.mu.Unlock()
+		g.expect(g.l.router.after(fr.key))
 	}
 	return nil
 }
@@ -145,60 +150,62 @@ func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	var v verdict
 	if to != toKfake {
 		if !g.settle() {
 			return false, net.ErrClosed
 		}
-		out, err := g.l.router.answer(g.gone, g.host, fr, raw)
-		if err != nil {
+		if v, err = g.l.router.answer(g.gone, g.host, fr, raw); err != nil {
 			return false, err
 		}
-		if out != nil {
-			_, err := g.Conn.Write(out)
+		if v.answer != nil {
+			_, err := g.Conn.Write(v.answer)
 			return false, err
 		}
+	}
+	if v.after == nil {
+		v.after = g.l.router.after(fr.key)
 	}
 	g.held.Reset(raw)
 	g.left = len(raw)
 	if !noReply {
-		g.mu.Lock()
-		g.pending = append(g.pending, fr.key)
-		g.mu.Unlock()
+		g.expect(v.after)
 	}
 	return true, nil
+}
+
+// expect notes that kfake will answer.
+func (g *guard) expect(after func()) {
+	g.mu.Lock()
+	g.pending = append(g.pending, after)
+	g.mu.Unlock()
 }
 
 // settle waits until kfake has answered what it has read, so that the next answer may be written.
 func (g *guard) settle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for len(g.pending) > 0 && g.pending[0] != closedKey {
+	for len(g.pending) > 0 && !g.closed {
 		g.settled.Wait()
 	}
-	return len(g.pending) == 0
+	return !g.closed
 }
-
-// closedKey in place of the pending keys marks a closed connection. No request has it.
-const closedKey = -1
 
 // Write sends kfake's response. kfake writes one whole frame a call.
 func (g *guard) Write(p []byte) (int, error) {
 	g.mu.Lock()
-	if len(g.pending) == 0 {
+	if len(g.pending) == 0 || g.closed {
 		g.mu.Unlock()
-		return 0, errors.New("cluster: a response without a request")
-	}
-	key := g.pending[0]
-	g.mu.Unlock()
-	if key == closedKey {
 		return 0, net.ErrClosed
 	}
-	g.l.router.sent(key)
+	after := g.pending[0]
+	g.mu.Unlock()
+	if after != nil {
+		after()
+	}
 	n, err := g.Conn.Write(p)
 	g.mu.Lock()
-	if g.pending[0] != closedKey {
-		g.pending = append(g.pending[:0], g.pending[1:]...)
-	}
+	g.pending = append(g.pending[:0], g.pending[1:]...)
 	g.mu.Unlock()
 	g.settled.Broadcast()
 	return n, err
@@ -210,7 +217,7 @@ func (g *guard) Close() error {
 	g.once.Do(func() {
 		close(g.gone)
 		g.mu.Lock()
-		g.pending = []int16{closedKey}
+		g.closed = true
 		g.mu.Unlock()
 		g.settled.Broadcast()
 		g.l.untrack(g)

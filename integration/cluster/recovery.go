@@ -22,16 +22,19 @@ type Recovery struct {
 	Clean    bool // the last stop was orderly; then nothing is cut
 
 	TornBytes    int64        // bytes of records that were being written at the crash; nobody was told that they are stored
-	Transactions []CutTxn     // transactions that were open at the crash; they are aborted
+	Transactions []CutTxn     // transactions that had not ended at the crash, by partition
 	Damaged      []DamagedLog // logs that lost more than their torn tail, which a crash of the process alone cannot cause
 }
 
-// A CutTxn is a transaction that was open when the cluster was killed, in one partition.
+// A CutTxn is a transaction that had not ended in one partition when the cluster was killed. It is aborted, unless its
+// producer had asked for the commit and waited for the answer: then the commit is completed. Either way the producer
+// is fenced, since its view of the transaction may be another.
 type CutTxn struct {
 	Topic         string
 	Partition     int32
 	ProducerID    int64
 	ProducerEpoch int16
+	Committed     bool
 }
 
 // A DamagedLog is a partition with a hole: acknowledged records behind it are lost.
@@ -48,7 +51,8 @@ type DamagedLog struct {
 //     a batch without entry, and from then on every entry is the one of its predecessor, the transactional bit in it
 //     included. Such a batch was never acknowledged; it is cut.
 //   - It keeps the transactions that were open at the crash as aborted in memory only. A later crash would let the next
-//     commit of the same producer commit them too. They get their abort marker in the log (see [broker.abort]).
+//     commit of the same producer commit them too. They get their marker in the log, and it is the one that was being
+//     written when there is an intent (see [intents]).
 //   - It reads the sequence numbers and sessions of the last orderly stop, however old, and refuses producers that have
 //     gone on since. They are removed.
 func recoverLogs(d *dataDir) (Recovery, error) {
@@ -58,21 +62,46 @@ func recoverLogs(d *dataDir) (Recovery, error) {
 			return rec, fmt.Errorf("cluster: %w", err)
 		}
 	}
-	dirs, err := os.ReadDir(d.file(kfakeParts))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return rec, fmt.Errorf("cluster: %w", err)
+	committing, err := readIntents(d)
+	if err != nil {
+		return rec, err
 	}
-	for _, dir := range dirs {
-		topic, partition, ok := partitionOf(dir.Name())
-		if !ok {
-			continue
+	logs, err := partitionLogs(d)
+	if err != nil {
+		return rec, err
+	}
+	for _, l := range logs {
+		if err := l.recover(&rec, committing); err != nil {
+			return rec, fmt.Errorf("cluster: recover %s-%d: %w", l.topic, l.partition, err)
 		}
-		log := logRecovery{dir: filepath.Join(d.file(kfakeParts), dir.Name()), topic: topic, partition: partition, open: map[int64]int16{}}
-		if err := log.recover(&rec); err != nil {
-			return rec, fmt.Errorf("cluster: recover %s-%d: %w", topic, partition, err)
+	}
+	// Who has to be fenced is written down before the markers: with them, the next start sees no open transaction.
+	if err := noteFences(d, rec.Transactions); err != nil {
+		return rec, err
+	}
+	for _, l := range logs {
+		if err := l.end(); err != nil {
+			return rec, fmt.Errorf("cluster: end transactions in %s-%d: %w", l.topic, l.partition, err)
 		}
 	}
 	return rec, nil
+}
+
+// partitionLogs lists the logs in a data directory.
+func partitionLogs(d *dataDir) ([]*logRecovery, error) {
+	dirs, err := os.ReadDir(d.file(kfakeParts))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	var logs []*logRecovery
+	for _, dir := range dirs {
+		if topic, partition, ok := partitionOf(dir.Name()); ok {
+			logs = append(logs, &logRecovery{
+				dir: filepath.Join(d.file(kfakeParts), dir.Name()), topic: topic, partition: partition, open: map[int64]int16{},
+			})
+		}
+	}
+	return logs, nil
 }
 
 // partitionOf reads a partition's directory name, <escaped topic>-<partition>.
@@ -94,16 +123,22 @@ type logRecovery struct {
 	dir       string
 	topic     string
 	partition int32
-	open      map[int64]int16 // producer id -> epoch of its undecided batches
+
+	open        map[int64]int16 // producer id -> epoch of its undecided batches
+	cut         []CutTxn        // the same at the end of the log
+	base        int64           // of the last segment
+	next        int64           // offset behind the last batch
+	leaderEpoch int32           // of the last batch
 }
 
-func (l *logRecovery) recover(rec *Recovery) error {
+// recover cuts what is not whole and finds what is open.
+func (l *logRecovery) recover(rec *Recovery, committing map[intent]bool) error {
 	bases, err := segmentBases(l.dir)
 	if err != nil {
 		return err
 	}
 	for i, base := range bases {
-		cut, next, err := l.segment(base)
+		cut, err := l.segment(base)
 		if err != nil {
 			return err
 		}
@@ -112,16 +147,13 @@ func (l *logRecovery) recover(rec *Recovery) error {
 		case i == len(bases)-1:
 			rec.TornBytes += cut
 		default:
-			rec.Damaged = append(rec.Damaged, DamagedLog{l.topic, l.partition, next, cut})
+			rec.Damaged = append(rec.Damaged, DamagedLog{l.topic, l.partition, l.next, cut})
 		}
 	}
 	for id, epoch := range l.open {
-		rec.Transactions = append(rec.Transactions, CutTxn{l.topic, l.partition, id, epoch})
+		l.cut = append(l.cut, CutTxn{l.topic, l.partition, id, epoch, committing[intent{id, epoch, true}]})
 	}
-	if len(l.open) > 0 {
-		// A snapshot of an earlier stop that still fits would hold the last stable offset back for ever.
-		return removeIfThere(filepath.Join(l.dir, kfakeSnapshot))
-	}
+	rec.Transactions = append(rec.Transactions, l.cut...)
 	return nil
 }
 
@@ -148,50 +180,57 @@ func segmentBases(dir string) ([]int64, error) {
 // indexEntrySize is the size of one entry of kfake's index files; every batch has one.
 const indexEntrySize = 15
 
-// segment reads one segment, cuts what is not whole, and returns how many bytes that was and the offset it begins at.
-func (l *logRecovery) segment(base int64) (cut, next int64, err error) {
-	name := filepath.Join(l.dir, strconv.FormatInt(base, 10))
+// segment reads one segment, cuts what is not whole, and returns how many bytes that was.
+func (l *logRecovery) segment(base int64) (cut int64, err error) {
+	l.base, l.next = base, base
+	name := l.segmentName()
 	f, err := os.OpenFile(name+".dat", os.O_RDWR, 0)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	indexed := int64(0)
 	if idx, err := os.Stat(name + ".idx"); err == nil {
 		indexed = idx.Size() / indexEntrySize
 	}
-	good, next := l.walk(bufio.NewReaderSize(f, 256<<10), base, indexed)
-	if cut = info.Size() - good; cut == 0 {
-		return 0, next, nil
+	batches, good := l.walk(bufio.NewReaderSize(f, 256<<10), indexed)
+	if cut = info.Size() - good; cut > 0 {
+		if err := f.Truncate(good); err != nil {
+			return 0, err
+		}
 	}
-	if err := f.Truncate(good); err != nil {
-		return 0, next, err
+	if err := os.Truncate(name+".idx", batches*indexEntrySize); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
 	}
-	return cut, next, nil
+	return cut, nil
 }
 
-// walk reads up to limit whole batches and returns how many bytes they take and the offset behind them.
-func (l *logRecovery) walk(r io.Reader, base, limit int64) (good, next int64) {
-	next = base
+func (l *logRecovery) segmentName() string {
+	return filepath.Join(l.dir, strconv.FormatInt(l.base, 10))
+}
+
+// walk reads up to limit whole batches and returns how many there are and how many bytes they take.
+func (l *logRecovery) walk(r io.Reader, limit int64) (batches, good int64) {
 	var batch []byte
-	for n := int64(0); n < limit; n++ {
+	for ; batches < limit; batches++ {
 		var ok bool
 		if batch, ok = readBatch(r, batch); !ok {
 			break
 		}
 		good += int64(len(batch))
-		next = int64(binary.BigEndian.Uint64(batch)) + int64(binary.BigEndian.Uint32(batch[batchDeltaAt:])) + 1
 		l.note(batch)
 	}
-	return good, next
+	return batches, good
 }
 
-// note follows which transactions are open.
+// note follows where the log ends and which transactions are open.
 func (l *logRecovery) note(batch []byte) {
+	l.next = int64(binary.BigEndian.Uint64(batch)) + int64(binary.BigEndian.Uint32(batch[batchDeltaAt:])) + 1
+	l.leaderEpoch = int32(binary.BigEndian.Uint32(batch[batchLeaderEpochAt:]))
 	attributes := binary.BigEndian.Uint16(batch[batchAttributesAt:])
 	id := int64(binary.BigEndian.Uint64(batch[batchProducerAt:]))
 	switch {
@@ -219,4 +258,45 @@ func readBatch(r io.Reader, buf []byte) (batch []byte, ok bool) {
 	}
 	want := binary.BigEndian.Uint32(buf[batchCRCAt:])
 	return buf, crc32.Checksum(buf[batchAttributesAt:], castagnoli) == want
+}
+
+// end appends the markers of what was cut, the batch first and then its index entry, as kfake does: a kill in between
+// leaves the next recovery the same work.
+func (l *logRecovery) end() error {
+	if len(l.cut) == 0 {
+		return nil
+	}
+	// A snapshot of an earlier stop that still fits would hold the last stable offset back for ever.
+	if err := removeIfThere(filepath.Join(l.dir, kfakeSnapshot)); err != nil {
+		return err
+	}
+	for _, txn := range l.cut {
+		if err := appendFile(l.segmentName()+".dat", markerBatch(l.next, l.leaderEpoch, txn)); err != nil {
+			return err
+		}
+		l.next++
+		if err := appendFile(l.segmentName()+".idx", indexEntry(l.leaderEpoch)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexEntry is kfake's entry of a batch that is not part of an open transaction: format, checksum, epoch, the largest
+// timestamp before it (worked out anew when it is read), flags.
+func indexEntry(leaderEpoch int32) []byte {
+	entry := make([]byte, indexEntrySize)
+	entry[0] = 1
+	binary.LittleEndian.PutUint32(entry[2:], uint32(leaderEpoch))
+	entry[1] = byte(crc32.Checksum(entry[2:], castagnoli))
+	return entry
+}
+
+func appendFile(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
 }

@@ -39,14 +39,19 @@ func (p *txnProducer) begin(t testing.TB, value string) {
 
 // offset adds an offset of lines-0 to the transaction.
 func (p *txnProducer) offset(ctx context.Context, at int64) error {
+	return p.offsetOf(ctx, "lines", at)
+}
+
+// offsetOf is offset for partition 0 of any topic.
+func (p *txnProducer) offsetOf(ctx context.Context, topic string, at int64) error {
 	id, epoch, err := p.cl.ProducerID(ctx)
 	if err != nil {
 		return err
 	}
-	return p.offsetAs(ctx, id, epoch, at)
+	return p.offsetAs(ctx, id, epoch, topic, at)
 }
 
-func (p *txnProducer) offsetAs(ctx context.Context, id int64, epoch int16, at int64) error {
+func (p *txnProducer) offsetAs(ctx context.Context, id int64, epoch int16, name string, at int64) error {
 	if p.old {
 		add := kmsg.NewPtrAddOffsetsToTxnRequest()
 		add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = p.id, id, epoch, p.group
@@ -58,14 +63,14 @@ func (p *txnProducer) offsetAs(ctx context.Context, id int64, epoch int16, at in
 			return fmt.Errorf("AddOffsetsToTxn: %w", err)
 		}
 	}
-	topicID, err := topicID(ctx, p.cl, "lines")
+	topicID, err := topicID(ctx, p.cl, name)
 	if err != nil {
 		return err
 	}
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
 	req.TransactionalID, req.Group, req.ProducerID, req.ProducerEpoch, req.Generation = p.id, p.group, id, epoch, -1
 	topic := kmsg.NewTxnOffsetCommitRequestTopic()
-	topic.Topic, topic.TopicID = "lines", topicID
+	topic.Topic, topic.TopicID = name, topicID
 	partition := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 	partition.Offset = at
 	topic.Partitions = append(topic.Partitions, partition)
@@ -210,7 +215,7 @@ func TestNewIncarnationEndsTheOldTransaction(t *testing.T) {
 	}
 	successor.wantStable(t, other, -1)
 
-	if err := old.offsetAs(ctx, id, epoch, 6); !errors.Is(err, kerr.InvalidProducerEpoch) {
+	if err := old.offsetAs(ctx, id, epoch, "lines", 6); !errors.Is(err, kerr.InvalidProducerEpoch) {
 		t.Fatalf("offset of the zombie: %v, want INVALID_PRODUCER_EPOCH", err)
 	}
 	state, err := kadm.NewClient(other).DescribeTransactions(ctx, "tx")
@@ -228,7 +233,7 @@ func TestNewIncarnationEndsTheOldTransaction(t *testing.T) {
 func TestOffsetForAnUnknownTransaction(t *testing.T) {
 	c := start(t, cluster.Topic("lines", 1))
 	p := newTxnProducer(t, c, "nobody")
-	if err := p.offsetAs(deadline(t), 4711, 0, 1); !errors.Is(err, kerr.InvalidProducerIDMapping) {
+	if err := p.offsetAs(deadline(t), 4711, 0, "lines", 1); !errors.Is(err, kerr.InvalidProducerIDMapping) {
 		t.Fatalf("offset of a transaction that never was: %v, want INVALID_PRODUCER_ID_MAPPING", err)
 	}
 }

@@ -1,0 +1,152 @@
+package cluster
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// TestBegunCommitIsCompleted kills the cluster between the intent to commit and the first marker: the next start must
+// complete the commit in both partitions. With the intent to abort, or that of another epoch, it must not.
+func TestBegunCommitIsCompleted(t *testing.T) {
+	for name, test := range map[string]struct {
+		commit  bool
+		newer   int16
+		visible int
+	}{
+		"commit":                        {commit: true, visible: 2},
+		"abort":                         {commit: false, visible: 0},
+		"commit of another transaction": {commit: true, newer: 1, visible: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			c, err := Start(DataDir(t.TempDir()), Topic("lines", 2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...), kgo.TransactionalID("tx"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cl.Close()
+			if err := cl.BeginTransaction(); err != nil {
+				t.Fatal(err)
+			}
+			for p := range int32(2) {
+				if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "lines", Partition: p, Value: []byte("v")}).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			id, epoch, err := cl.ProducerID(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := kmsg.NewPtrEndTxnRequest()
+			end.TransactionalID, end.ProducerID, end.ProducerEpoch, end.Commit = "tx", id, epoch+test.newer, test.commit
+			if _, err := c.intents.begin(end); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Kill(); err != nil {
+				t.Fatal(err)
+			}
+
+			c, err = Start(DataDir(c.DataDir()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			cut := c.Recovery().Transactions
+			if len(cut) != 2 || cut[0].Committed != (test.visible > 0) {
+				t.Fatalf("the recovery tells of %+v", cut)
+			}
+			if got := committedRecords(ctx, t, c); got != test.visible {
+				t.Fatalf("%d records are visible, want %d", got, test.visible)
+			}
+			// The producer must not hear that its transaction has ended in a way it may not have.
+			end.ProducerEpoch = epoch
+			end.Version = 5
+			other, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			resp, err := end.RequestWith(ctx, other)
+			if err != nil || resp.ErrorCode == 0 {
+				t.Fatalf("the repeated EndTxn is answered %+v, %v; want the producer to be fenced", resp, err)
+			}
+		})
+	}
+}
+
+// committedRecords counts what a read_committed reader sees of "lines", up to a record of its own at the end.
+func committedRecords(ctx context.Context, t *testing.T, c *Cluster) int {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeTopics("lines"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	for p := range int32(2) {
+		if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "lines", Partition: p, Value: []byte("end")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := 0
+	for ends := 0; ends < 2; {
+		fetches := cl.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if string(r.Value) == "end" {
+				ends++
+			} else {
+				seen++
+			}
+		})
+	}
+	return seen
+}
+
+func TestIntentSlotsAreReused(t *testing.T) {
+	d, err := openDataDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.lock.Close()
+	book, err := openIntents(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.close()
+	end := func(id int64) *kmsg.EndTxnRequest {
+		req := kmsg.NewPtrEndTxnRequest()
+		req.ProducerID, req.ProducerEpoch, req.Commit = id, 3, true
+		return req
+	}
+	for id := range int64(100) {
+		done, err := book.begin(end(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done()
+	}
+	if _, err := book.begin(end(7)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := book.begin(end(8)); err != nil {
+		t.Fatal(err)
+	}
+	if book.count != 2 {
+		t.Errorf("%d slots for at most 2 producers at a time", book.count)
+	}
+	found, err := readIntents(d)
+	if err != nil || len(found) != 2 || !found[intent{7, 3, true}] || !found[intent{8, 3, true}] {
+		t.Errorf("the file holds %v, %v", found, err)
+	}
+}
