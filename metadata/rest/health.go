@@ -26,9 +26,12 @@ func (s *server) healthRoutes(r chi.Router) {
 	r.Get("/readyz", s.readyz)
 }
 
-// metricRoutes compresses nothing: a scrape is some kilobytes, and most come over loopback or a local network.
+// metricRoutes compresses nothing: a scrape is some kilobytes, and most come over loopback or a local network. The
+// gatherer is asked for at each scrape, because the handler may be older than what has the metrics.
 func (s *server) metricRoutes(r chi.Router) {
-	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.q.Gatherer(), promhttp.HandlerOpts{DisableCompression: true}))
+	r.Get("/metrics", func(w http.ResponseWriter, req *http.Request) {
+		promhttp.HandlerFor(s.q.Gatherer(), promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, req)
+	})
 }
 
 // livez fails when only a restart of the process helps: a thread is dead, or the application has ended. A rebalance or a
