@@ -138,12 +138,13 @@ func decodeRow[K, V any](ks serde.Serde[K], vs serde.Serde[V], rawKey, rawValue 
 	return key, value, nil
 }
 
-// localStore finds the tasks of this process that have a store.
+// localStore is a store of the tasks that run here.
 type localStore struct {
-	app   *App
 	name  string
 	sub   string
 	tasks int32 // of the whole application
+	// states returns the open states that have the store, by partition.
+	states func() (map[int32]*statestore.State, error)
 }
 
 func (a *App) localStore(name string, kind statestore.Kind) (localStore, error) {
@@ -154,7 +155,10 @@ func (a *App) localStore(name string, kind statestore.Kind) (localStore, error) 
 	for _, sub := range a.plan.Subtopologies {
 		for _, s := range sub.Stores {
 			if s.Name == name && s.Kind == kind {
-				return localStore{app: a, name: name, sub: sub.ID, tasks: p.tasksOf(sub.ID)}, nil
+				return localStore{
+					name: name, sub: sub.ID, tasks: p.tasksOf(sub.ID),
+					states: func() (map[int32]*statestore.State, error) { return a.localStates(name, sub.ID) },
+				}, nil
 			}
 		}
 	}
@@ -166,15 +170,15 @@ func (a *App) queryable() bool {
 	return s == Running || s == Rebalancing
 }
 
-// states returns the open states that have the store, by partition.
-func (l *localStore) states() (map[int32]*statestore.State, error) {
-	if !l.app.queryable() {
-		return nil, fmt.Errorf("store %q: %w: it is %v", l.name, ErrNotRunning, l.app.State())
+// localStates returns the open states of a sub-topology's tasks on this process, by partition.
+func (a *App) localStates(store, sub string) (map[int32]*statestore.State, error) {
+	if !a.queryable() {
+		return nil, fmt.Errorf("store %q: %w: it is %v", store, ErrNotRunning, a.State())
 	}
 	found := map[int32]*statestore.State{}
-	for _, t := range l.app.process.Load().threads {
+	for _, t := range a.process.Load().threads {
 		for id, state := range t.States() {
-			if id.Subtopology == l.sub {
+			if id.Subtopology == sub {
 				found[id.Partition] = state
 			}
 		}

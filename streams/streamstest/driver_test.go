@@ -11,6 +11,7 @@ import (
 	"github.com/millrace-io/millrace/streams"
 	"github.com/millrace-io/millrace/streams/serde"
 	"github.com/millrace-io/millrace/streams/streamstest"
+	"github.com/millrace-io/millrace/streams/window"
 )
 
 func wordCount() *streams.Builder {
@@ -74,17 +75,6 @@ func TestWordCountEndToEnd(t *testing.T) {
 		t.Errorf("changelog, -want +got:\n%s", diff)
 	}
 
-	view, err := d.Store("word-counts")
-	check(t, err)
-	defer view.Close()
-	value, ts, ok, err := view.GetKV("word-counts", []byte("be"))
-	check(t, err)
-	if n, err := serde.Int64.Decode(value); !ok || err != nil || n != 2 || ts != 10 {
-		t.Errorf("store: %d at %d, %v, %v; want 2 at 10", n, ts, ok, err)
-	}
-	if _, err := d.Store("absent"); err == nil || !strings.Contains(err.Error(), "word-counts") {
-		t.Errorf("unknown store: %v, want an error that names those there are", err)
-	}
 	if diff := cmp.Diff([]string{"word-counts"}, d.StoreNames()); diff != "" {
 		t.Error(diff)
 	}
@@ -92,6 +82,47 @@ func TestWordCountEndToEnd(t *testing.T) {
 	check(t, err)
 	if len(topics) != 2 || topics[1].Name != "wc-word-counts-changelog" || topics[1].Config["cleanup.policy"] != "compact" {
 		t.Errorf("internal topics: %+v", topics)
+	}
+}
+
+func TestViewsReadCommittedRows(t *testing.T) {
+	b := streams.NewBuilder()
+	words := b.Stream("words", serde.String, serde.String).GroupByKey()
+	totals := words.Count("totals")
+	perMinute := words.WindowedBy(window.Tumbling(time.Minute).Grace(0)).Count("per-minute")
+	unkept := totals.MapValues(func(n int64) int64 { return -n })
+	d := start(t, b)
+	in := d.Input("words", serde.String, serde.String)
+	for _, ms := range []int64{1, 60_001, 60_002} {
+		check(t, in.Pipe("be", "x", streamstest.AtMilli(ms)))
+	}
+	check(t, in.Pipe("to", "x", streamstest.AtMilli(60_003)))
+
+	view, err := d.View(totals.Ref())
+	check(t, err)
+	if n, ok, err := view.Get("be"); !ok || err != nil || n != 3 {
+		t.Errorf("be: %d, %v, %v; want 3", n, ok, err)
+	}
+	if _, ok, err := view.Get("absent"); ok || err != nil {
+		t.Errorf("absent: %v, %v", ok, err)
+	}
+	got := map[string]int64{}
+	rows, failed := view.All()
+	for k, n := range rows {
+		got[k] = n
+	}
+	check(t, failed())
+	if diff := cmp.Diff(map[string]int64{"be": 3, "to": 1}, got); diff != "" {
+		t.Error(diff)
+	}
+
+	windows, err := d.ViewWindows(perMinute.Ref())
+	check(t, err)
+	if n, ok, err := windows.Get("be", at(60_000)); !ok || err != nil || n != 2 {
+		t.Errorf("be in the second minute: %d, %v, %v; want 2", n, ok, err)
+	}
+	if _, err := d.View(unkept.Ref()); !errors.Is(err, streams.ErrUnknownStore) || !strings.Contains(err.Error(), "per-minute, totals") {
+		t.Errorf("a table without store: %v, want an error that names the stores", err)
 	}
 }
 
