@@ -22,8 +22,10 @@ func (a *args) client(instance *string, member string) (clientID, host string) {
 }
 
 func (w *world) generation(group string) int32 {
-	g, _ := w.m.Group(group)
-	return g.Generation
+	if g := w.m.groups[group]; g != nil {
+		return g.generation
+	}
+	return 0
 }
 
 // joinProtocols reads protocols=(range:bytes,roundrobin); the metadata of a protocol is its name and who offers it,

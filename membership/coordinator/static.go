@@ -107,6 +107,9 @@ func (c *replacementStored) appended(m *Machine, err *kerr.Error) {
 		mb.stored = c.identity
 		if waits {
 			m.answerJoin(g, mb, c.answer(g))
+			if mb.session.index == notQueued { // it ended while the record was on its way
+				m.heard(mb)
+			}
 		}
 		return
 	}

@@ -19,7 +19,9 @@ type world struct {
 	start time.Time
 	ids   map[string]int
 
-	requests map[uint64]*sent
+	requests map[uint64]*sent // not answered yet
+	done     map[uint64]*sent // answered, or asked of a coordinator that is gone
+	twice    []*sent          // answered twice
 	last     uint64
 	names    map[string]*sent // the newest request of each name
 
@@ -32,12 +34,11 @@ type world struct {
 
 // sent is a request that was sent, and its answer if there is one.
 type sent struct {
-	id      uint64
-	name    string
-	req     kmsg.Request
-	answer  kmsg.Response
-	answers int
-	lost    bool // its coordinator crashed
+	id     uint64
+	name   string
+	req    kmsg.Request
+	answer kmsg.Response
+	lost   bool // its coordinator crashed
 }
 
 // heldAppend is an append whose acknowledgement a script holds back.
@@ -67,6 +68,7 @@ func newWorld(p Profile, a *args) *world {
 	w.ids = make(map[string]int)
 	w.names = make(map[string]*sent)
 	w.requests = make(map[uint64]*sent)
+	w.done = make(map[uint64]*sent)
 	w.log = make(map[int32][]LogRecord)
 	w.m = New(w.cfg)
 	if !a.bool("not-loaded") {
@@ -135,7 +137,7 @@ func (w *world) request(name, clientID, host string, req kmsg.Request) *sent {
 	w.requests[s.id] = s
 	w.names[name], w.names["last"] = s, s
 	w.step(Request{ID: s.id, ClientID: clientID, Host: host, Req: decoded})
-	if s.answers == 0 {
+	if s.answer == nil {
 		w.printf("%s parked", w.title(s))
 	}
 	return s
@@ -144,10 +146,15 @@ func (w *world) request(name, clientID, host string, req kmsg.Request) *sent {
 // replied notes an answer as the wire would carry it.
 func (w *world) replied(r *Reply) {
 	s := w.requests[r.ID]
-	if s == nil || s.lost {
-		return // asked of a coordinator that is gone
+	if s == nil {
+		if again := w.done[r.ID]; again != nil && !again.lost {
+			w.twice = append(w.twice, again)
+			w.printf("%s ANSWERED TWICE", w.title(again))
+		}
+		return
 	}
-	s.answers++
+	delete(w.requests, s.id)
+	w.done[s.id] = s
 	wire := r.Resp.AppendTo(nil)
 	s.answer = kmsg.ResponseForKey(r.Resp.Key())
 	s.answer.SetVersion(s.req.GetVersion())
@@ -155,9 +162,6 @@ func (w *world) replied(r *Reply) {
 		panic(fmt.Sprintf("answer %T does not survive the wire: %v", r.Resp, err))
 	}
 	w.printf("%s: %s", w.title(s), formatAnswer(s.answer))
-	if s.answers > 1 {
-		w.printf("ANSWERED %d TIMES", s.answers)
-	}
 }
 
 func (w *world) title(s *sent) string { return s.name + " " + verb(s.req) }
@@ -166,9 +170,7 @@ func (w *world) title(s *sent) string { return s.name + " " + verb(s.req) }
 func (w *world) parked() []*sent {
 	var list []*sent
 	for _, s := range w.requests {
-		if s.answers == 0 && !s.lost {
-			list = append(list, s)
-		}
+		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b *sent) int { return int(a.id) - int(b.id) })
 	return list
@@ -243,6 +245,8 @@ func (w *world) crash() {
 	for _, s := range w.parked() {
 		w.printf("%s lost", w.title(s))
 		s.lost = true
+		delete(w.requests, s.id)
+		w.done[s.id] = s
 	}
 	w.m = New(w.cfg)
 	w.held = nil

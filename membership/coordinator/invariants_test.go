@@ -1,0 +1,105 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+)
+
+// check verifies what must hold between any two steps: the invariants of group, one answer for every request, and
+// that every request without an answer is known to the machine, so that nothing is parked for ever by mistake.
+func (w *world) check() error {
+	for _, g := range w.m.groups {
+		if err := g.check(); err != nil {
+			return fmt.Errorf("group %s: %w", g.id, err)
+		}
+	}
+	waiting := w.m.waiting()
+	if len(w.twice) > 0 {
+		return fmt.Errorf("%s was answered twice", w.title(w.twice[0]))
+	}
+	for id, s := range w.requests {
+		switch {
+		case waiting[id]:
+		case verb(s.req) == "sync" && !w.m.holds(leaveAnswersParkedSync):
+			// Kafka forgets the Sync of a member that is removed by a leave (D17).
+		default:
+			return fmt.Errorf("%s is neither answered nor parked", w.title(s))
+		}
+	}
+	return nil
+}
+
+// waiting lists the requests that the machine will still answer.
+func (m *Machine) waiting() map[uint64]bool {
+	list := make(map[uint64]bool)
+	for _, g := range m.groups {
+		for _, mb := range g.members {
+			if mb.join.waiting {
+				list[mb.join.id] = true
+			}
+			if mb.sync.waiting {
+				list[mb.sync.id] = true
+			}
+		}
+	}
+	for _, pending := range m.appends {
+		switch c := pending.then.(type) {
+		case *offsetsStored:
+			list[c.request] = true
+		case *txnOffsetsStored:
+			list[c.request] = true
+		case *leaveStored:
+			list[c.request] = true
+		case *groupDeleted:
+			if c.batch != nil {
+				list[c.batch.request] = true
+			}
+		}
+	}
+	return list
+}
+
+func (g *group) check() error {
+	joins, support := 0, make(map[string]int)
+	instances := make(map[string]*member)
+	for _, mb := range g.members {
+		if g.byID[mb.id] != mb {
+			return fmt.Errorf("G1: member %s is not found by its id", mb.id)
+		}
+		if mb.static() {
+			if other := instances[*mb.instanceID]; other != nil {
+				return fmt.Errorf("G1: %s and %s hold instance %s", other.id, mb.id, *mb.instanceID)
+			}
+			instances[*mb.instanceID] = mb
+			if g.byInstance[*mb.instanceID] != mb {
+				return fmt.Errorf("G1: member %s is not found by its instance id", mb.id)
+			}
+		}
+		if mb.join.waiting {
+			joins++
+		}
+		for _, p := range mb.protocols {
+			support[p.Name]++
+		}
+		if g.state != dead && mb.session.index == notQueued && !mb.join.waiting && !mb.sync.waiting {
+			return fmt.Errorf("member %s has no session and nothing parked: it could stay for ever", mb.id)
+		}
+	}
+	switch {
+	case len(g.byID) != len(g.members) || len(g.byInstance) != len(instances):
+		return fmt.Errorf("G1: %d members, %d by id; %d static, %d by instance", len(g.members), len(g.byID), len(instances), len(g.byInstance))
+	case g.leader != "" && g.byID[g.leader] == nil:
+		return fmt.Errorf("G2: leader %s is not a member", g.leader)
+	case len(g.members) > 0 && g.leader == "":
+		return fmt.Errorf("G2: members without a leader")
+	case joins != g.parkedJoins:
+		return fmt.Errorf("G3: %d joins are parked, counted %d", joins, g.parkedJoins)
+	case !maps.Equal(support, g.supporters):
+		return fmt.Errorf("G4: support is %v, counted %v", support, g.supporters)
+	case g.state == empty && len(g.members) > 0, g.state != empty && g.state != dead && g.state != preparingRebalance && len(g.members) == 0:
+		return fmt.Errorf("%s with %d members", g.state, len(g.members))
+	case g.state == preparingRebalance && g.join.index == notQueued:
+		return fmt.Errorf("Preparing without a join timer: it could last for ever")
+	}
+	return nil
+}
