@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"github.com/millrace-io/millrace/internal/taskid"
 	"github.com/millrace-io/millrace/metadata"
 	"github.com/millrace-io/millrace/metadata/rest"
 )
@@ -127,10 +128,10 @@ func printInstances(w io.Writer, list rest.InstancesResponse, form string) error
 		return nil
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "INSTANCE ID\tMEMBER ID\tHOST\tSTATE\tTASKS\tSTANDBY")
+	fmt.Fprintln(table, "INSTANCE ID\tHOST\tSTATE\tTASKS\tSTANDBY\tMEMBER ID")
 	for _, in := range list.Instances {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(in.InstanceID, "(dynamic)"), in.MemberID, cmp.Or(in.Host, in.ClientHost),
-			cmp.Or(in.State, list.GroupState), cmp.Or(strings.Join(in.ActiveTasks, ","), "-"), cmp.Or(strings.Join(in.StandbyTasks, ","), "-"))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", cmp.Or(in.InstanceID, "(dynamic)"), cmp.Or(in.Host, in.ClientHost),
+			cmp.Or(in.State, list.GroupState), shortTasks(in.ActiveTasks), shortTasks(in.StandbyTasks), in.MemberID)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -141,6 +142,36 @@ func printInstances(w io.Writer, list rest.InstancesResponse, form string) error
 		}
 	}
 	return nil
+}
+
+// shortTasks writes runs of partitions as ranges: a_[0-3] stands for a_0, a_1, a_2 and a_3. A list with a name that is none
+// of ours stays as it is.
+func shortTasks(names []string) string {
+	type run struct {
+		sub         string
+		first, last int32
+	}
+	var runs []run
+	for _, name := range names {
+		id, err := taskid.Parse(name)
+		if err != nil {
+			return strings.Join(names, " ")
+		}
+		if n := len(runs); n > 0 && runs[n-1].sub == id.Subtopology && runs[n-1].last+1 == id.Partition {
+			runs[n-1].last++
+			continue
+		}
+		runs = append(runs, run{id.Subtopology, id.Partition, id.Partition})
+	}
+	var parts []string
+	for _, r := range runs {
+		if r.first == r.last {
+			parts = append(parts, fmt.Sprintf("%s_%d", r.sub, r.first))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s_[%d-%d]", r.sub, r.first, r.last))
+		}
+	}
+	return cmp.Or(strings.Join(parts, " "), "-")
 }
 
 func printJSON(w io.Writer, v any) error {

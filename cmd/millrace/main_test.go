@@ -77,3 +77,18 @@ func TestRemoveMembersFailsWhenOneIDFails(t *testing.T) {
 		t.Errorf("the reason has %d bytes, want 255 characters", len(reasons[0]))
 	}
 }
+
+func TestShortTasks(t *testing.T) {
+	for names, want := range map[string]string{
+		"":                          "-",
+		"a_0":                       "a_0",
+		"a_0 a_1 a_2 a_4 b_5 b_6":   "a_[0-2] a_4 b_[5-6]",
+		"a_3 b_4 a_4":               "a_3 b_4 a_4",
+		"a_1 strange a_2":           "a_1 strange a_2",
+		"x-repartition_9 x_10 x_11": "x-repartition_9 x_[10-11]",
+	} {
+		if got := shortTasks(strings.Fields(names)); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
+		}
+	}
+}
