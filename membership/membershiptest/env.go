@@ -3,8 +3,8 @@
 //
 // An [Env] holds one coordinator and any number of nodes, each a member with a pretended stream thread. Messages wait
 // in a queue, one for each connection and direction; [Env.Settle] delivers them until none is left, [Env.Advance] lets
-// time pass from deadline to deadline. After every delivery the environment checks rule P5: no two members that the
-// coordinator knows hold the same task.
+// time pass from deadline to deadline. After every delivery the environment checks rule P5: no two members
+// whose commits the coordinator accepts hold the same task.
 //
 // testdata/README.md describes the script language.
 package membershiptest
@@ -197,8 +197,8 @@ func (e *Env) reply(id uint64, resp kmsg.Response) {
 	e.wire = append(e.wire, message{queue: r.conn + " answers", deliver: func() { r.node.step(in) }})
 }
 
-// checkOwners holds P5 for all members that the coordinator knows. A member that was replaced or removed and has not
-// heard of it yet may still hold its tasks: its commits are refused.
+// checkOwners holds P5 for all members whose commits the coordinator accepts. A member that was replaced or removed, or
+// whose generation is over, and that has not heard of it yet may still hold its tasks.
 func (e *Env) checkOwners() {
 	g, _ := e.coordinator.Group(Group)
 	known := map[string]bool{}
@@ -207,8 +207,8 @@ func (e *Env) checkOwners() {
 	}
 	owner := map[taskid.ID]string{}
 	for _, n := range e.sorted() {
-		token, ok := n.member.Token()
-		if !ok || !known[token.MemberID] || n.dead {
+		token, ok := n.token()
+		if !ok || !known[token.MemberID] || token.Generation != g.Generation {
 			continue
 		}
 		for id := range n.holds {

@@ -1,7 +1,6 @@
 package membershiptest
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -31,13 +30,14 @@ type Spec struct {
 // A node is a member with a pretended thread.
 type node struct {
 	Spec
-	env     *Env
-	name    string
-	member  *membership.Member
-	holds   map[taskid.ID]bool // tasks that the thread runs
-	revoked []membership.Revoked
-	dead    bool // the process has ended: nothing reaches it
-	cut     bool // its requests are lost on the way
+	env    *Env
+	name   string
+	member *membership.Member
+	inbox  []membership.Event  // what the thread has not handled yet
+	busy   *membership.Revoked // what it is releasing; it handles nothing else meanwhile
+	holds  map[taskid.ID]bool  // tasks that the thread runs
+	dead   bool                // the process has ended: nothing reaches it
+	cut    bool                // its requests are lost on the way
 }
 
 // Start starts a node, in place of one with the same name; that one runs on as a zombie unless it was killed.
@@ -89,19 +89,27 @@ func (e *Env) Stop(name string, leave bool) {
 	e.Kill(name)
 }
 
-// Release lets a slow thread release the oldest of its revocations.
+// Release lets a slow thread finish what it is releasing.
 func (e *Env) Release(name string) { e.nodes[name].release() }
 
 func (n *node) release() {
-	if len(n.revoked) == 0 || n.dead {
+	if n.busy == nil || n.dead {
 		return
 	}
-	r := n.revoked[0]
-	n.revoked = n.revoked[1:]
-	for _, id := range r.Tasks {
+	done := n.busy.Done()
+	for _, id := range n.busy.Tasks {
 		delete(n.holds, id)
 	}
-	n.step(r.Done())
+	n.busy = nil
+	n.step(done)
+	n.handle()
+}
+
+// token is what the thread may commit with: nothing while it has not heard that its tasks are lost.
+func (n *node) token() (membership.CommitToken, bool) {
+	token, ok := n.member.Token()
+	unheard := slices.ContainsFunc(n.inbox, func(e membership.Event) bool { _, lost := e.(membership.Lost); return lost })
+	return token, ok && !unheard && !n.dead
 }
 
 // step gives an input to the member and carries out what it says.
@@ -113,7 +121,8 @@ func (n *node) step(in membership.Input) {
 		switch a := a.(type) {
 		case membership.Notify:
 			n.env.log("%s: %v", n.name, a.Event)
-			n.hear(a.Event)
+			n.inbox = append(n.inbox, a.Event)
+			n.handle()
 		case membership.Log:
 			n.env.log("%s: %s", n.name, a.Text)
 		case membership.SendHeartbeat:
@@ -130,26 +139,33 @@ func (n *node) step(in membership.Input) {
 	}
 }
 
-// hear is the thread.
-func (n *node) hear(e membership.Event) {
-	switch e := e.(type) {
-	case membership.Assigned:
-		for id := range maps.Keys(n.holds) {
-			if !slices.Contains(e.Active, id) {
-				n.env.Fail("%s holds %v, which is not in its complete assignment %v", n.name, id, e.Active)
+// handle is the thread: it takes one event after the other, and a revocation takes its time.
+func (n *node) handle() {
+	for len(n.inbox) > 0 && n.busy == nil {
+		e := n.inbox[0]
+		n.inbox = n.inbox[1:]
+		switch e := e.(type) {
+		case membership.Assigned:
+			n.assigned(e)
+		case membership.Revoked:
+			n.busy = &e
+			if !n.Slow {
+				n.env.wire = append(n.env.wire, message{queue: n.name + " thread", deliver: n.release})
 			}
+		case membership.Lost, membership.Fatal:
+			clear(n.holds)
 		}
-		for _, id := range e.Active {
-			n.holds[id] = true
+	}
+}
+
+func (n *node) assigned(e membership.Assigned) {
+	for id := range n.holds {
+		if !slices.Contains(e.Active, id) {
+			n.env.Fail("%s holds %v, which is not in its complete assignment %v", n.name, id, e.Active)
 		}
-	case membership.Revoked:
-		n.revoked = append(n.revoked, e)
-		if !n.Slow {
-			n.env.wire = append(n.env.wire, message{queue: n.name + " thread", deliver: n.release})
-		}
-	case membership.Lost, membership.Fatal:
-		n.holds = map[taskid.ID]bool{}
-		n.revoked = nil
+	}
+	for _, id := range e.Active {
+		n.holds[id] = true
 	}
 }
 

@@ -30,22 +30,31 @@ func history(t *rapid.T, profile coordinator.Profile) {
 	}
 	e.Pick = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "queue") }
 	e.SetTasks(rapid.IntRange(0, 9).Draw(t, "tasks"))
-	for range rapid.IntRange(1, 30).Draw(t, "steps") {
-		e.mischief(t)
+	actions := []string{"start", "start", "deliver", "deliver", "advance", "advance", "kill", "stop", "cut", "heal", "release", "rejoin", "commit", "remove"}
+	changes := rapid.Bool().Draw(t, "tasks change")
+	if changes {
+		actions = append(actions, "tasks")
 	}
-	e.calm()
+	for range rapid.IntRange(1, 40).Draw(t, "steps") {
+		e.mischief(t, actions)
+	}
+	e.calm(changes)
 	e.checkCalm()
 }
 
 // mischief does one thing that can happen to a cluster.
-func (e *Env) mischief(t *rapid.T) {
+func (e *Env) mischief(t *rapid.T, actions []string) {
 	name := fmt.Sprint("n", rapid.IntRange(0, 3).Draw(t, "node"))
 	n := e.nodes[name]
-	what := rapid.SampledFrom([]string{"start", "start", "deliver", "deliver", "advance", "advance", "kill", "stop", "cut", "heal", "release", "tasks", "rejoin", "commit", "remove"}).Draw(t, "what")
+	what := rapid.SampledFrom(actions).Draw(t, "what")
 	if n == nil || n.dead {
 		if what == "start" || what == "kill" {
 			e.log("-- start %s", name)
-			e.Start(Spec{Name: name, Dynamic: name == "n3", Slow: rapid.Bool().Draw(t, "slow"), JoinVersion: rapid.Int16Range(8, 9).Draw(t, "join")})
+			spec := Spec{Name: name, Dynamic: name == "n3", Slow: rapid.Bool().Draw(t, "slow"), JoinVersion: rapid.Int16Range(8, 9).Draw(t, "join")}
+			if rapid.Bool().Draw(t, "long session") {
+				spec.SessionTimeout, spec.RebalanceTimeout = time.Minute, 8*time.Second
+			}
+			e.Start(spec)
 			return
 		}
 		what = "deliver"
@@ -82,27 +91,21 @@ func (e *Env) mischief(t *rapid.T) {
 	}
 }
 
-// calm lets the world come to rest: the network heals, threads release at once, somebody makes the group plan with
-// the tasks there are, and time passes until the dead have expired.
-func (e *Env) calm() {
+// calm lets the world come to rest: the network heals, threads release at once, and time passes until the dead have
+// expired. If there was a change of tasks, somebody notices at the end; otherwise the group has to get there by itself.
+func (e *Env) calm(notice bool) {
 	for _, n := range e.sorted() {
 		n.cut, n.Slow = false, false
+		n.release()
 	}
-	for range 6 {
-		for _, n := range e.sorted() {
-			for len(n.revoked) > 0 && !n.dead {
-				n.release()
-			}
-		}
-		e.Advance(40 * time.Second)
-	}
+	e.Advance(5 * time.Minute)
 	for _, n := range e.sorted() {
-		if n.member.State() == membership.Stable {
+		if notice && n.member.State() == membership.Stable && !n.dead {
 			n.step(membership.Rejoin{Reason: "the tasks may have changed"})
 			break
 		}
 	}
-	e.Advance(100 * time.Second)
+	e.Advance(2 * time.Minute)
 }
 
 func (e *Env) checkCalm() {

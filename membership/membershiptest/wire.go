@@ -71,7 +71,7 @@ func (n *node) ignore(kmsg.Response) {}
 
 // commit sends an OffsetCommit with the token that the node has now and reports the answer.
 func (n *node) commit() {
-	token, ok := n.member.Token()
+	token, ok := n.token()
 	if !ok {
 		n.env.log("%s: has no commit token", n.name)
 		return
