@@ -34,16 +34,20 @@ func (m *Machine) onDelete(r Request, q *kmsg.DeleteGroupsRequest) {
 }
 
 func (m *Machine) deletable(id string) (*group, *kerr.Error) {
-	g, err := m.lookup(id)
-	switch {
-	case err != nil:
-		return nil, err
-	case g == nil || g.state == dead:
-		return nil, kerr.GroupIDNotFound
-	case g.state != empty:
-		return nil, kerr.NonEmptyGroup
+	g, err := m.existing(id)
+	if err == nil && g.state != empty {
+		err = kerr.NonEmptyGroup
 	}
-	return g, nil
+	return g, err
+}
+
+// existing finds a group for which it is an error not to exist.
+func (m *Machine) existing(id string) (*group, *kerr.Error) {
+	g, err := m.lookup(id)
+	if err == nil && (g == nil || g.state == dead) {
+		err = kerr.GroupIDNotFound
+	}
+	return g, err
 }
 
 // deletion is one DeleteGroups request under way.
@@ -64,16 +68,7 @@ type groupDeleted struct {
 // deleteGroup emits the tombstones of a group that has become Dead and of its offsets.
 func (m *Machine) deleteGroup(g *group, then *groupDeleted) {
 	var records []Record
-	gone := make(map[topicPartition]struct{})
-	for tp := range g.offsets {
-		gone[tp] = struct{}{}
-	}
-	for _, open := range g.open {
-		for tp := range open.offsets {
-			gone[tp] = struct{}{}
-		}
-	}
-	for _, tp := range sortedPartitions(gone) {
+	for _, tp := range g.storedOffsets() {
 		records = append(records, offsetTombstone(g.id, tp))
 	}
 	records = append(records, Record{Key: groupKey(g.id)})

@@ -44,12 +44,14 @@ func (m *Machine) waiting() map[uint64]bool {
 	}
 	for _, pending := range m.appends {
 		switch c := pending.then.(type) {
-		case *offsetsStored:
-			list[c.request] = true
-		case *txnOffsetsStored:
+		case *committing:
 			list[c.request] = true
 		case *leaveStored:
 			list[c.request] = true
+		case *offsetsDeleted:
+			if then, ok := c.then.(*offsetDeleteStored); ok {
+				list[then.request] = true
+			}
 		case *groupDeleted:
 			if c.batch != nil {
 				list[c.batch.request] = true

@@ -44,16 +44,11 @@ func (m *Machine) offsetDeleter(id string) (*group, *kerr.Error) {
 	if id == "" {
 		return nil, kerr.InvalidGroupID
 	}
-	g, err := m.lookup(id)
-	switch {
-	case err != nil:
-		return nil, err
-	case g == nil || g.state == dead:
-		return nil, kerr.GroupIDNotFound
-	case g.state != empty && g.protocolType != consumerProtocol:
-		return nil, kerr.NonEmptyGroup
+	g, err := m.existing(id)
+	if err == nil && g.state != empty && g.protocolType != consumerProtocol {
+		err = kerr.NonEmptyGroup
 	}
-	return g, nil
+	return g, err
 }
 
 // offsetDeleteStored waits for the tombstones.

@@ -1,6 +1,9 @@
 package coordinator
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -106,7 +109,7 @@ func (m *Machine) fetchAll(g *group, stable, byID bool) []kmsg.OffsetFetchRespon
 	if g == nil {
 		return topics
 	}
-	for _, tp := range sortedPartitions(g.offsets) {
+	for _, tp := range slices.SortedFunc(maps.Keys(g.offsets), topicPartition.compare) {
 		known, ok := m.topics[tp.topic]
 		if byID && !ok {
 			continue

@@ -21,11 +21,6 @@ func (a topicPartition) compare(b topicPartition) int {
 	return int(a.partition) - int(b.partition)
 }
 
-// sortedPartitions gives a map's keys the same order in every run.
-func sortedPartitions[V any](of map[topicPartition]V) []topicPartition {
-	return slices.SortedFunc(maps.Keys(of), topicPartition.compare)
-}
-
 const noExpiry = -1
 
 // offset is a committed offset.
@@ -36,12 +31,6 @@ type offset struct {
 	committed   int64  // Unix milliseconds
 	expires     int64  // Unix milliseconds, from a retention that old clients ask for; noExpiry: the group's rule
 	order       uint64 // of its append, as the log has it: of two offsets the later one holds
-}
-
-// commit is an offset on its way to the log.
-type commit struct {
-	topicPartition
-	offset
 }
 
 // openOffsets are the offsets of one transaction that has not ended yet.
@@ -66,6 +55,20 @@ func (g *group) forget(tp topicPartition) {
 	}
 }
 
+// storedOffsets lists what the log holds offsets of, those pending on transactions included.
+func (g *group) storedOffsets() []topicPartition {
+	stored := make(map[topicPartition]struct{})
+	for tp := range g.offsets {
+		stored[tp] = struct{}{}
+	}
+	for _, open := range g.open {
+		for tp := range open.offsets {
+			stored[tp] = struct{}{}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(stored), topicPartition.compare)
+}
+
 // unstable reports whether a transaction that has not ended may change an offset.
 func (g *group) unstable(tp topicPartition) bool {
 	if g.inFlight[tp] > 0 {
@@ -77,6 +80,13 @@ func (g *group) unstable(tp topicPartition) bool {
 		}
 	}
 	return false
+}
+
+// landed notes that the append of a transactional offset has ended.
+func (g *group) landed(tp topicPartition) {
+	if g.inFlight[tp]--; g.inFlight[tp] == 0 {
+		delete(g.inFlight, tp)
+	}
 }
 
 // holdOpen keeps an offset until the transaction that it is part of ends.
@@ -170,18 +180,9 @@ type offsetsDeleted struct {
 // deleteOffsets emits tombstones for the offsets that match, pending ones included. then, which may be nil, is told the
 // outcome; it is told at once if nothing matches.
 func (m *Machine) deleteOffsets(g *group, match func(topicPartition) bool, then continuation) {
-	found := make(map[topicPartition]struct{})
-	for tp := range g.offsets {
-		found[tp] = struct{}{}
-	}
-	for _, open := range g.open {
-		for tp := range open.offsets {
-			found[tp] = struct{}{}
-		}
-	}
 	c := &offsetsDeleted{group: g, then: then}
 	var records []Record
-	for _, tp := range sortedPartitions(found) {
+	for _, tp := range g.storedOffsets() {
 		if match(tp) {
 			c.deleted = append(c.deleted, tp)
 			records = append(records, offsetTombstone(g.id, tp))

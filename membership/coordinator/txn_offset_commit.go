@@ -8,47 +8,27 @@ import (
 // onTxnOffsetCommit serves TxnOffsetCommit (versions 0 to 6; by topic id from 6 on). The offsets become part of the
 // producer's transaction: stored at once, visible when its marker commits them.
 func (m *Machine) onTxnOffsetCommit(r Request, q *kmsg.TxnOffsetCommitRequest) {
-	c := &txnOffsetsStored{
-		request: r.ID,
-		txn:     Txn{q.TransactionalID, q.ProducerID, q.ProducerEpoch},
-		resp:    kmsg.NewPtrTxnOffsetCommitResponse(),
-	}
-	c.resp.Version = q.Version
-	wanted := false
-	for _, t := range q.Topics {
-		answer := kmsg.NewTxnOffsetCommitResponseTopic()
+	resp := kmsg.NewPtrTxnOffsetCommitResponse()
+	resp.Version = q.Version
+	resp.Topics = make([]kmsg.TxnOffsetCommitResponseTopic, len(q.Topics))
+	c := &committing{request: r.ID, resp: resp, txn: &Txn{q.TransactionalID, q.ProducerID, q.ProducerEpoch}}
+	for i, t := range q.Topics {
+		answer := &resp.Topics[i]
 		answer.Topic, answer.TopicID = t.Topic, t.TopicID
+		answer.Partitions = make([]kmsg.TxnOffsetCommitResponseTopicPartition, len(t.Partitions))
 		name, err := m.topicName(t.Topic, t.TopicID, q.Version >= 6)
-		for _, p := range t.Partitions {
-			tp := topicPartition{name, p.Partition}
-			e := kmsg.NewTxnOffsetCommitResponseTopicPartition()
-			e.Partition = p.Partition
-			e.ErrorCode = code(m.checkCommit(tp, p.Metadata, err))
-			answer.Partitions = append(answer.Partitions, e)
-			wanted = wanted || e.ErrorCode == 0 || e.ErrorCode == kerr.OffsetMetadataTooLarge.Code
-			if e.ErrorCode == 0 {
-				c.commits = append(c.commits, commit{tp, offset{p.Offset, p.LeaderEpoch, text(p.Metadata), m.wall, noExpiry, 0}})
-			}
+		for j, p := range t.Partitions {
+			answer.Partitions[j].Partition = p.Partition
+			o := offset{p.Offset, p.LeaderEpoch, text(p.Metadata), m.wall, noExpiry, 0}
+			c.consider(m, topicPartition{name, p.Partition}, o, err, &answer.Partitions[j].ErrorCode)
 		}
-		c.resp.Topics = append(c.resp.Topics, answer)
 	}
-	if !wanted {
-		m.reply(r.ID, c.resp)
+	if c.concernsGroup {
+		group, err := m.txnCommitter(q)
+		c.store(m, group, err)
 		return
 	}
-	var err *kerr.Error
-	if c.group, err = m.txnCommitter(q); err != nil {
-		c.refuse(m, err)
-		return
-	}
-	if len(c.commits) == 0 {
-		m.reply(r.ID, c.resp)
-		return
-	}
-	for _, o := range c.commits {
-		c.group.inFlight[o.topicPartition]++
-	}
-	m.storeOffsets(c.group, c.commits, &c.txn, c)
+	m.reply(r.ID, resp)
 }
 
 // txnCommitter finds the group and checks that the request may commit to it. Producers from before KIP-447 name no
@@ -81,39 +61,4 @@ func (m *Machine) txnCommitter(q *kmsg.TxnOffsetCommitRequest) (*group, *kerr.Er
 		return nil, kerr.IllegalGeneration
 	}
 	return g, nil
-}
-
-// txnOffsetsStored waits for the records of a transactional commit.
-type txnOffsetsStored struct {
-	request uint64
-	txn     Txn
-	group   *group
-	commits []commit
-	resp    *kmsg.TxnOffsetCommitResponse
-}
-
-func (c *txnOffsetsStored) appended(m *Machine, err *kerr.Error) {
-	for _, o := range c.commits {
-		if c.group.inFlight[o.topicPartition]--; c.group.inFlight[o.topicPartition] == 0 {
-			delete(c.group.inFlight, o.topicPartition)
-		}
-	}
-	if err != nil {
-		c.refuse(m, storeError(err))
-		return
-	}
-	for _, o := range c.commits {
-		m.holdOpen(c.group, c.txn, o.topicPartition, o.offset)
-	}
-	m.reply(c.request, c.resp)
-}
-
-func (c *txnOffsetsStored) refuse(m *Machine, err *kerr.Error) {
-	for i := range c.resp.Topics {
-		partitions := c.resp.Topics[i].Partitions
-		for j := range partitions {
-			partitions[j].ErrorCode = overruled(partitions[j].ErrorCode, err)
-		}
-	}
-	m.reply(c.request, c.resp)
 }
