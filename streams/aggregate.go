@@ -143,12 +143,7 @@ func (n *aggregateNode[K, V, A]) receive(r record[K, V]) error {
 	c := change[A]{hasOld: found && n.old}
 	if found {
 		r.ts = max(r.ts, ts)
-		if aggregate, err = n.rows.decode(n.value, stored); err != nil {
-			return n.stateFailed(err)
-		}
-	}
-	if c.hasOld {
-		if c.old, err = n.value.Decode(n.rows.last()); err != nil {
+		if aggregate, c.old, err = n.rows.decode(n.value, stored, n.old); err != nil {
 			return n.stateFailed(err)
 		}
 	}
@@ -166,21 +161,22 @@ func (n *aggregateNode[K, V, A]) receive(r record[K, V]) error {
 }
 
 // rowCodec holds the buffers in which rows of a store are decoded and encoded.
-type rowCodec[A any] struct{ in, out []byte }
+type rowCodec[A any] struct{ in, old, out []byte }
 
 // decode copies the stored bytes first: they are valid until the next call on a store only, but a serde may alias them
-// and the value lives on through everything downstream.
-func (c *rowCodec[A]) decode(s serde.Serde[A], stored []byte) (A, error) {
+// and the value lives on through everything downstream. The old value, if wanted, is decoded on its own, because the
+// aggregate may be changed in place.
+func (c *rowCodec[A]) decode(s serde.Serde[A], stored []byte, wantOld bool) (aggregate, old A, err error) {
 	c.in = append(c.in[:0], stored...)
-	v, err := s.Decode(c.in)
-	if err != nil {
-		return v, fmt.Errorf("stored row: %w", err)
+	if aggregate, err = s.Decode(c.in); err == nil && wantOld {
+		c.old = append(c.old[:0], stored...)
+		old, err = s.Decode(c.old)
 	}
-	return v, nil
+	if err != nil {
+		return aggregate, old, fmt.Errorf("stored row: %w", err)
+	}
+	return aggregate, old, nil
 }
-
-// last returns the bytes that were decoded last.
-func (c *rowCodec[A]) last() []byte { return c.in }
 
 // encode returns the row to store, nil for a deletion.
 func (c *rowCodec[A]) encode(s serde.Serde[A], v A, keep bool) ([]byte, error) {

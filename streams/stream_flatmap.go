@@ -86,6 +86,7 @@ func (n *emitValuesNode[K, V, W]) receive(r record[K, V]) error {
 	n.enter()
 	n.current, n.err = r, nil
 	n.f(r.value, n.emit)
+	n.current = record[K, V]{} // an idle stream must not keep the last batch in memory
 	return n.err
 }
 
@@ -127,5 +128,6 @@ func (n *emitNode[K, V, J, W]) receive(r record[K, V]) error {
 	n.enter()
 	n.current, n.err = r, nil
 	n.f(r.key, r.value, n.emit)
+	n.current = record[K, V]{} // an idle stream must not keep the last batch in memory
 	return n.err
 }

@@ -130,6 +130,6 @@ func (n *storedTableNode[K, V]) current(key []byte) (v V, ok bool, err error) {
 	if err != nil || !ok {
 		return v, false, err
 	}
-	v, err = n.rows.decode(n.value, stored)
+	v, _, err = n.rows.decode(n.value, stored, false)
 	return v, err == nil, err
 }

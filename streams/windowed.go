@@ -86,7 +86,7 @@ func windowed[K, V, A any](w WindowedStream[K, V], spec windowSpec[K, V, A]) Win
 			return nil, err
 		}
 		return &windowNode[K, V, A]{
-			site: at, key: key, value: spec.value, step: spec.step, store: rows, calc: w.def.Calc(), now: at.rt.Clock(n.Name),
+			site: at, key: key, value: spec.value, step: spec.step, store: rows, calc: w.def.Calc(), now: at.rt.Clock(store),
 			drops: !spec.nulls && !nullOf[V]().nullable(), nulls: nullOf[A](), old: old.wanted, out: out,
 		}, nil
 	})
@@ -148,13 +148,8 @@ func (n *windowNode[K, V, A]) fold(r *record[K, V], key []byte, start int64) err
 	c := change[A]{hasOld: found && n.old}
 	if !found {
 		ts = r.ts
-	} else if aggregate, err = n.rows.decode(n.value, stored); err != nil {
+	} else if aggregate, c.old, err = n.rows.decode(n.value, stored, n.old); err != nil {
 		return n.stateFailed(err)
-	}
-	if c.hasOld {
-		if c.old, err = n.value.Decode(n.rows.last()); err != nil {
-			return n.stateFailed(err)
-		}
 	}
 	n.enter()
 	c.new, c.hasNew = n.step(r.key, r.value, aggregate, found)

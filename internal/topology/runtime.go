@@ -15,9 +15,10 @@ type Runtime interface {
 	// Sink returns the way to a topic that the sub-topology writes; internal topics go by their name without the
 	// application's prefix.
 	Sink(topic string, internal bool) (Sink, error)
-	// Clock returns the stream time of an operator, -1 in the beginning. The task commits it together with the input
-	// offsets and takes it back on an abort, so that what is late does not depend on restarts.
-	Clock(operator string) *int64
+	// Clock returns the stream time of the operator that owns a store, -1 in the beginning. The task commits it together
+	// with the input offsets and takes it back on an abort, so that what is late does not depend on restarts. It goes by
+	// the store because operator names may be generated, and then change with any edit.
+	Clock(store string) *int64
 	// Cursor is where operators note that they are about to run user code.
 	Cursor() *Cursor
 	// Drop counts a record, or a part of one, that an operator leaves out.

@@ -20,14 +20,14 @@ var unknownTimes = progress{stream: -1}
 type clocks []clock
 
 type clock struct {
-	id    uint32 // hash of the operator's name
+	id    uint32 // hash of the name of the operator's store
 	now   *int64
 	saved int64
 }
 
-func (c *clocks) add(operator string) *int64 {
+func (c *clocks) add(store string) *int64 {
 	h := fnv.New32a()
-	h.Write([]byte(operator))
+	h.Write([]byte(store))
 	now := new(int64)
 	*now = -1
 	*c = append(*c, clock{id: h.Sum32(), now: now, saved: -1})

@@ -32,7 +32,7 @@ func (r *runtime) Sink(topic string, internal bool) (topology.Sink, error) {
 	return &sink{task: (*Task)(r), topic: int32(i)}, nil
 }
 
-func (r *runtime) Clock(operator string) *int64 { return r.clocks.add(operator) }
+func (r *runtime) Clock(store string) *int64 { return r.clocks.add(store) }
 
 func (r *runtime) Cursor() *topology.Cursor { return &r.cursor }
 
