@@ -14,24 +14,24 @@ import (
 )
 
 func TestCommitAndFetchBack(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	p := w.join(w.config("wc-0", true))
 	p.assigned()
 	if err := p.Commit(t.Context(), nil); err != nil {
 		t.Errorf("commit of nothing: %v", err)
 	}
 	offsets := []Offset{
-		{Topic: topic, Partition: 0, At: 42, LeaderEpoch: -1, Metadata: "seq 7"},
-		{Topic: topic, Partition: 2, At: 9, LeaderEpoch: 0},
+		{Topic: w.topic, Partition: 0, At: 42, LeaderEpoch: -1, Metadata: "seq 7"},
+		{Topic: w.topic, Partition: 2, At: 9, LeaderEpoch: 0},
 	}
 	if err := p.Commit(t.Context(), offsets); err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Committed(t.Context(), []TopicPartition{{topic, 0}, {topic, 1}, {topic, 2}})
+	got, err := p.Committed(t.Context(), []TopicPartition{{w.topic, 0}, {w.topic, 1}, {w.topic, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[TopicPartition]Offset{{topic, 0}: offsets[0], {topic, 2}: offsets[1]}
+	want := map[TopicPartition]Offset{{w.topic, 0}: offsets[0], {w.topic, 2}: offsets[1]}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -41,7 +41,7 @@ func TestCommitAndFetchBack(t *testing.T) {
 }
 
 func TestCommitOfAnUnknownTopic(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	p := w.join(w.config("wc-0", true))
 	p.assigned()
 	err := p.Commit(t.Context(), []Offset{{Topic: "nowhere", At: 1, LeaderEpoch: -1}})
@@ -56,7 +56,7 @@ func transaction(t *testing.T, p *peer) (producerID int64, epoch int16) {
 	if err := p.client.BeginTransaction(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.client.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr(); err != nil {
+	if err := p.client.ProduceSync(t.Context(), &kgo.Record{Topic: p.w.topic, Value: []byte("x")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	producerID, epoch, err := p.client.ProducerID(t.Context())
@@ -68,17 +68,17 @@ func transaction(t *testing.T, p *peer) (producerID int64, epoch int16) {
 
 // Offsets of a transaction are not there before it is committed, and who asks for them waits for the decision.
 func TestTransactionalCommit(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	p := w.join(w.config("wc-0", true), kgo.TransactionalID("app-wc-0"))
 	p.assigned()
-	tp := TopicPartition{topic, 1}
+	tp := TopicPartition{w.topic, 1}
 	for n, outcome := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
 		before, err := p.Committed(t.Context(), []TopicPartition{tp})
 		if err != nil {
 			t.Fatal(err)
 		}
 		id, epoch := transaction(t, p)
-		offset := Offset{Topic: topic, Partition: 1, At: int64(10 + n), LeaderEpoch: -1, Metadata: "seq"}
+		offset := Offset{Topic: w.topic, Partition: 1, At: int64(10 + n), LeaderEpoch: -1, Metadata: "seq"}
 		if err := p.CommitTxn(t.Context(), "app-wc-0", id, epoch, []Offset{offset}); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestTransactionalCommit(t *testing.T) {
 func TestFencedCommits(t *testing.T) {
 	for _, way := range []membership.Request{membership.OffsetCommit, membership.TxnOffsetCommit} {
 		t.Run(string(way), func(t *testing.T) {
-			w := newWorld(t, startCluster(t))
+			w := newWorld(t)
 			cfg := w.config("wc-0", true)
 			cfg.HeartbeatInterval = cfg.SessionTimeout - time.Second // the commit hears it first
 			older := w.join(cfg, kgo.TransactionalID("app"))
@@ -117,14 +117,14 @@ func TestFencedCommits(t *testing.T) {
 			id, epoch := transaction(t, older)
 			w.join(w.config("wc-0", true)).assigned()
 
-			offsets := []Offset{{Topic: topic, At: 1, LeaderEpoch: -1}}
+			offsets := []Offset{{Topic: w.topic, At: 1, LeaderEpoch: -1}}
 			var err error
 			if way == membership.OffsetCommit {
 				err = older.Commit(t.Context(), offsets)
 			} else {
 				err = older.CommitTxn(t.Context(), "app", id, epoch, offsets)
 			}
-			want := membership.FencedError{InstanceID: cfg.InstanceID, Group: group, MemberID: token.MemberID, Request: way}
+			want := membership.FencedError{InstanceID: cfg.InstanceID, Group: w.group, MemberID: token.MemberID, Request: way}
 			if e, ok := errors.AsType[*membership.FencedError](err); !ok || *e != want {
 				t.Errorf("got %v, want %v", err, &want)
 			}
@@ -138,7 +138,7 @@ func TestFencedCommits(t *testing.T) {
 // refusals lists what each answer to a commit means, for a token that is current, one of the generation before, one
 // under which a rebalance runs, and one of an identity that the member no longer has.
 func TestRefusedCommits(t *testing.T) {
-	token := membership.CommitToken{Group: group, MemberID: "m", InstanceID: "i", Generation: 5}
+	token := membership.CommitToken{Group: "g", MemberID: "m", InstanceID: "i", Generation: 5}
 	newer, other := token, token
 	newer.Generation, other.MemberID = 6, "m2"
 	current := view{token: token, ok: true, settled: true}
@@ -166,9 +166,9 @@ func TestRefusedCommits(t *testing.T) {
 		{"coordinator loading", current, kerr.CoordinatorLoadInProgress, kerr.CoordinatorLoadInProgress, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := &Driver{cfg: Config{Group: group}, inputs: make(chan membership.Input, 1), done: make(chan struct{})}
+			d := &Driver{cfg: Config{Group: "g"}, inputs: make(chan membership.Input, 1), done: make(chan struct{})}
 			d.view.Store(&c.now)
-			err := d.refused(token, membership.OffsetCommit, TopicPartition{topic, 3}, c.code.Code)
+			err := d.refused(token, membership.OffsetCommit, TopicPartition{"in", 3}, c.code.Code)
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}

@@ -15,14 +15,14 @@ import (
 )
 
 func TestFirstJoinGetsEveryTask(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	a := w.join(w.config("wc-0", true))
 	got := a.assigned()
 	if got.Generation != 1 || len(got.Active) != partitions {
 		t.Errorf("got %v", got)
 	}
 	token, ok := a.Token()
-	want := membership.CommitToken{Group: group, MemberID: token.MemberID, InstanceID: "wc-0-StreamThread-1-consumer", Generation: 1}
+	want := membership.CommitToken{Group: w.group, MemberID: token.MemberID, InstanceID: "wc-0-StreamThread-1-consumer", Generation: 1}
 	if !ok || token != want || token.MemberID == "" {
 		t.Errorf("token %+v, %v", token, ok)
 	}
@@ -33,14 +33,14 @@ func TestFirstJoinGetsEveryTask(t *testing.T) {
 
 // Kafka's tools must be able to read topics and partitions of our members.
 func TestKafkasToolsReadTheGroup(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	w.join(w.config("wc-0", true)).assigned()
 	g := w.described()
 	if g.ProtocolType != "consumer" || g.Protocol != codec.ProtocolName || g.State != "Stable" || len(g.Members) != 1 {
 		t.Fatalf("described as %+v", g)
 	}
 	joined, ok := g.Members[0].Join.AsConsumer()
-	if !ok || !slices.Equal(joined.Topics, []string{topic}) {
+	if !ok || !slices.Equal(joined.Topics, []string{w.topic}) {
 		t.Errorf("subscription %+v", joined)
 	}
 	assigned, ok := g.Members[0].Assigned.AsConsumer()
@@ -55,7 +55,7 @@ func TestKafkasToolsReadTheGroup(t *testing.T) {
 
 // Three members join one after the other: tasks move cooperatively, and end up spread without overlap.
 func TestScaleOut(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	a := w.join(w.config("wc-0", true))
 	a.assignedTasks(4)
 	b := w.join(w.config("wc-1", true))
@@ -70,7 +70,7 @@ func TestScaleOut(t *testing.T) {
 // P1: static members that are killed and come back within the session timeout change neither the generation nor any
 // assignment, and nobody else notices; the leader too.
 func TestRollingBounceKeepsTheGeneration(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	peers := map[string]*peer{}
 	before := map[string]membership.Assigned{}
 	for _, name := range names(2) {
@@ -126,7 +126,7 @@ func (p *peer) stableFor(token membership.CommitToken) bool {
 
 // P6: of two processes with one instance id the older one stops, says why, and stays away; the newer one works.
 func TestDuplicateFencesTheOlder(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	older := w.join(w.config("wc-0", true))
 	older.assigned()
 	oldToken, _ := older.Token()
@@ -138,12 +138,12 @@ func TestDuplicateFencesTheOlder(t *testing.T) {
 	if !ok {
 		t.Fatalf("the older one got %v", fatal)
 	}
-	want := &membership.FencedError{InstanceID: oldToken.InstanceID, Group: group, MemberID: oldToken.MemberID, Request: membership.Heartbeat}
+	want := &membership.FencedError{InstanceID: oldToken.InstanceID, Group: w.group, MemberID: oldToken.MemberID, Request: membership.Heartbeat}
 	got, ok := errors.AsType[*membership.FencedError](fatal.Err)
 	if !ok || *got != *want {
 		t.Errorf("got %v, want %v", fatal.Err, want)
 	}
-	if err := older.Commit(t.Context(), []Offset{{Topic: topic, At: 1, LeaderEpoch: -1}}); !errors.Is(err, fatal.Err) {
+	if err := older.Commit(t.Context(), []Offset{{Topic: w.topic, At: 1, LeaderEpoch: -1}}); !errors.Is(err, fatal.Err) {
 		t.Errorf("commit of the fenced member: %v", err)
 	}
 	if _, ok := older.Token(); ok {
@@ -166,7 +166,7 @@ func TestCloseModes(t *testing.T) {
 		{"dynamic remain", false, Remain, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, startCluster(t))
+			w := newWorld(t)
 			p := w.join(w.config("wc-0", c.static))
 			p.assigned()
 			if err := p.Close(t.Context(), c.mode); err != nil {
@@ -186,11 +186,11 @@ func TestCloseModes(t *testing.T) {
 
 // A member that an operator removes while it lives has lost its tasks and joins as a new one.
 func TestRemovedMemberJoinsAgain(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	p := w.join(w.config("wc-0", true))
 	p.assigned()
 	before, _ := p.Token()
-	if err := (&Driver{cfg: Config{Group: group, InstanceID: before.InstanceID}, client: w.client()}).leave(t.Context(), ""); err != nil {
+	if err := (&Driver{cfg: Config{Group: w.group, InstanceID: before.InstanceID}, client: w.client()}).leave(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if lost, ok := p.next().(membership.Lost); !ok {
@@ -206,7 +206,7 @@ func TestRemovedMemberJoinsAgain(t *testing.T) {
 
 // What the leader cannot know after a static restart makes the member join again, once.
 func TestChangedEndpointForcesOneRebalance(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	p := w.join(w.config("wc-0", true))
 	p.assigned()
 	p.kill()
@@ -227,7 +227,7 @@ func TestChangedEndpointForcesOneRebalance(t *testing.T) {
 
 // A leader that comes back is told to skip the assignment; if there is more to assign than before, it asks for it.
 func TestReturningLeaderNoticesNewTasks(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	p := w.join(w.config("wc-0", true))
 	p.assigned()
 	p.kill()
@@ -242,7 +242,7 @@ func TestReturningLeaderNoticesNewTasks(t *testing.T) {
 }
 
 func TestRejoinPlansAnew(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	a, b := w.join(w.config("wc-0", true)), w.join(w.config("wc-1", true))
 	a.settle(2)
 	b.settle(2)
@@ -256,7 +256,7 @@ func TestRejoinPlansAnew(t *testing.T) {
 // Nothing waits for a rebalance but the rebalance: while one thread takes its time to release its tasks, it commits,
 // and so does a member whose join is parked because the group waits for that thread.
 func TestCommitDuringARebalance(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	cfg := w.config("wc-0", true)
 	cfg.Client = w.client()
 	slow, err := Start(t.Context(), cfg)
@@ -278,7 +278,7 @@ func TestCommitDuringARebalance(t *testing.T) {
 		runtime.Gosched()
 	}
 
-	offset := Offset{Topic: topic, Partition: revoked.Tasks[0].Partition, At: 7, LeaderEpoch: -1}
+	offset := Offset{Topic: w.topic, Partition: revoked.Tasks[0].Partition, At: 7, LeaderEpoch: -1}
 	for name, d := range map[string]*Driver{"the thread that releases": slow, "the parked member": other.Driver} {
 		if err := d.Commit(t.Context(), []Offset{offset}); err != nil {
 			t.Errorf("commit of %s: %v", name, err)
@@ -294,7 +294,7 @@ func TestCommitDuringARebalance(t *testing.T) {
 }
 
 func TestSessionTimeoutOutOfBounds(t *testing.T) {
-	w := newWorld(t, startCluster(t))
+	w := newWorld(t)
 	cfg := w.config("wc-0", true)
 	cfg.SessionTimeout = time.Hour
 	p := w.join(cfg)
@@ -303,7 +303,7 @@ func TestSessionTimeoutOutOfBounds(t *testing.T) {
 		t.Fatal("no fatal event")
 	}
 	e, ok := errors.AsType[*membership.SessionTimeoutError](fatal.Err)
-	if !ok || e.Timeout != time.Hour || e.Group != group || e.Min != 6*time.Second || e.Max < e.Min {
+	if !ok || e.Timeout != time.Hour || e.Group != w.group || e.Min <= 0 || e.Max <= e.Min || e.Max >= time.Hour {
 		t.Errorf("got %v", fatal.Err)
 	}
 }

@@ -3,7 +3,9 @@ package classic
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,17 +21,30 @@ import (
 )
 
 const (
-	group      = "wordcount"
-	topic      = "lines"
 	partitions = 4
 	// patience bounds every wait of these tests; nothing waits that long unless it hangs.
 	patience = 30 * time.Second
 )
 
-// startCluster runs an embedded cluster with the tests' topic.
-func startCluster(t *testing.T, opts ...cluster.Option) []string {
+// run makes names unique where a broker outlives the test.
+var run = time.Now().UnixMilli()
+
+// A world is what the members of one test have in common and can change.
+type world struct {
+	t       *testing.T
+	brokers []string
+	group   string
+	topic   string
+	tasks   atomic.Pointer[[]assign.Task]
+}
+
+// newWorld runs an embedded cluster, or uses the broker at KAFKA_BOOTSTRAP, and makes the topic.
+func newWorld(t *testing.T) *world {
 	t.Helper()
-	c, err := cluster.Start(append([]cluster.Option{cluster.Topic(topic, partitions)}, opts...)...)
+	if addr := os.Getenv("KAFKA_BOOTSTRAP"); addr != "" {
+		return worldAt(t, strings.Split(addr, ",")).withTopic()
+	}
+	c, err := cluster.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,26 +53,28 @@ func startCluster(t *testing.T, opts ...cluster.Option) []string {
 			t.Errorf("close the cluster: %v", err)
 		}
 	})
-	return c.Brokers()
+	return worldAt(t, c.Brokers()).withTopic()
 }
 
-// A world is what the members of one test have in common and can change.
-type world struct {
-	t       *testing.T
-	brokers []string
-	tasks   atomic.Pointer[[]assign.Task]
-}
-
-func newWorld(t *testing.T, brokers []string) *world {
-	w := &world{t: t, brokers: brokers}
+func worldAt(t *testing.T, brokers []string) *world {
+	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
+	w := &world{t: t, brokers: brokers, group: fmt.Sprintf("%s-%d", name, run), topic: fmt.Sprintf("lines-%s-%d", name, run)}
 	w.setTasks(partitions)
+	return w
+}
+
+func (w *world) withTopic() *world {
+	w.t.Helper()
+	if _, err := w.admin().CreateTopic(w.t.Context(), partitions, 1, nil, w.topic); err != nil {
+		w.t.Fatal(err)
+	}
 	return w
 }
 
 func (w *world) setTasks(n int) {
 	list := make([]assign.Task, n)
 	for i := range list {
-		list[i] = assign.Task{ID: task(i), Sources: []assign.TopicPartition{{Topic: topic, Partition: int32(i)}}, Stateful: true}
+		list[i] = assign.Task{ID: task(i), Sources: []assign.TopicPartition{{Topic: w.topic, Partition: int32(i)}}, Stateful: true}
 	}
 	w.tasks.Store(&list)
 }
@@ -88,8 +105,8 @@ type peer struct {
 // config is the configuration of a member of a process of its own.
 func (w *world) config(name string, static bool) Config {
 	cfg := Config{
-		Group: group, ClientID: name, HeartbeatInterval: 20 * time.Millisecond, SessionTimeout: 10 * time.Second, RebalanceTimeout: 20 * time.Second,
-		Topics: []string{topic},
+		Group: w.group, ClientID: name, HeartbeatInterval: 20 * time.Millisecond, SessionTimeout: 10 * time.Second, RebalanceTimeout: 20 * time.Second,
+		Topics: []string{w.topic},
 		Subscription: func() codec.Subscription {
 			return codec.Subscription{ProcessID: "process-" + name, ClientID: name, Endpoint: name + ":80", TopologyHash: 1}
 		},
@@ -203,11 +220,11 @@ func (p *peer) beatsOnce() {
 // described returns the group as the coordinator describes it.
 func (w *world) described() kadm.DescribedGroup {
 	w.t.Helper()
-	groups, err := w.admin().DescribeGroups(w.t.Context(), group)
+	groups, err := w.admin().DescribeGroups(w.t.Context(), w.group)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return groups[group]
+	return groups[w.group]
 }
 
 // instances lists the instance ids in the group, a dynamic member as "-".

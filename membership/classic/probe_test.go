@@ -21,7 +21,7 @@ func TestBrokerTooOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	w := newWorld(t, c.ListenAddrs())
+	w := worldAt(t, c.ListenAddrs())
 	cfg := w.config("wc-0", true)
 	cfg.Client = w.client()
 	_, err = Start(t.Context(), cfg)
@@ -49,7 +49,7 @@ func TestUnreachableBroker(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close() // nobody listens there any more
-	w := newWorld(t, []string{addr})
+	w := worldAt(t, []string{addr})
 	cfg := w.config("wc-0", true)
 	cfg.Client, cfg.StartTimeout = w.client(), 200*time.Millisecond
 	begin := time.Now()
@@ -82,7 +82,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 
 // The versions of transactions decide whether offsets need to be announced.
 func TestImplicitOffsets(t *testing.T) {
-	w := newWorld(t, []string{"127.0.0.1:1"})
+	w := worldAt(t, []string{"127.0.0.1:1"})
 	versions := func(txnOffsetCommit, feature int16) *kmsg.ApiVersionsResponse {
 		return &kmsg.ApiVersionsResponse{
 			ApiKeys:           []kmsg.ApiVersionsResponseApiKey{{ApiKey: kmsg.TxnOffsetCommit.Int16(), MaxVersion: txnOffsetCommit}},
