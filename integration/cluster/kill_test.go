@@ -75,6 +75,7 @@ type ledger struct {
 	committed map[int]bool    // transactions acknowledged as committed
 	aborted   map[int]bool    // transactions acknowledged as aborted
 	ends      chan struct{}   // a token for each transaction that was acknowledged
+	beats     chan struct{}   // a beat of the plain producer, for who listens
 }
 
 func (l *ledger) note(set func()) {
@@ -89,6 +90,15 @@ func (l *ledger) noteEnd(set func()) {
 	l.ends <- struct{}{}
 }
 
+func (l *ledger) await(ctx context.Context, t *testing.T, token <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-token:
+	case <-ctx.Done():
+		t.Fatal("the clients did not go on after a restart")
+	}
+}
+
 // TestKillUnderLoad kills "millrace dev" with SIGKILL while an idempotent producer writes and a transactional one ends
 // transactions that hold a record in each partition and an offset. Every acknowledged record and transaction must be
 // there afterwards, no transaction half, and the offset must be that of the last transaction.
@@ -99,7 +109,7 @@ func TestKillUnderLoad(t *testing.T) {
 	}
 	bin, dir := buildDev(t), t.TempDir()
 	dev := startDev(t, bin, "127.0.0.1:0", dir)
-	l := &ledger{plain: map[string]bool{}, committed: map[int]bool{}, aborted: map[int]bool{}, ends: make(chan struct{}, 1<<20)}
+	l := &ledger{plain: map[string]bool{}, committed: map[int]bool{}, aborted: map[int]bool{}, ends: make(chan struct{}, 1<<20), beats: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	load, stop := context.WithCancel(ctx)
@@ -107,18 +117,18 @@ func TestKillUnderLoad(t *testing.T) {
 	wg.Go(func() { l.producePlain(load, dev.addr) })
 	wg.Go(func() { l.runTransactions(load, t, dev.addr) })
 	for i := range kills {
-		for range 40 + 7*i { // a different place in the clients' work each time
-			select {
-			case <-l.ends:
-			case <-ctx.Done():
-				t.Fatal("the clients did not go on after a restart")
-			}
+		// A different place in the clients' work each time: so many transactions, and some records of the other producer.
+		for range 40 + 7*i {
+			l.await(ctx, t, l.ends)
+		}
+		for range 13 * i {
+			l.await(ctx, t, l.beats)
 		}
 		dev.kill()
 		dev = startDev(t, bin, dev.addr, dir)
 	}
 	for range 20 {
-		<-l.ends
+		l.await(ctx, t, l.ends)
 	}
 	stop()
 	wg.Wait()
@@ -139,6 +149,10 @@ func (l *ledger) producePlain(ctx context.Context, addr string) {
 		cl.Produce(ctx, kgo.StringRecord(value), func(_ *kgo.Record, err error) {
 			if err == nil {
 				l.note(func() { l.plain[value] = true })
+				select {
+				case l.beats <- struct{}{}:
+				default:
+				}
 			}
 		})
 	}
