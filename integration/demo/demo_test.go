@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/millrace-io/millrace/integration/proc"
+)
+
+func TestReplayCountsEveryWordOfEveryLine(t *testing.T) {
+	const n = preloadLines + 10 // both kinds of lines
+	total := uint64(0)
+	for _, count := range replay(n) {
+		total += count
+	}
+	if total != n*lineWords {
+		t.Errorf("the replay of %d lines has %d words", n, total)
+	}
+	a, b := newInput(), newInput()
+	b.line(3)
+	if !bytes.Equal(a.line(preloadLines+5), b.line(preloadLines+5)) {
+		t.Error("a line depends on what was asked for before")
+	}
+}
+
+func TestSurplusIsCountedAndALossIsAnError(t *testing.T) {
+	want := map[string]uint64{"a": 3, "b": 1}
+	if s, err := surplusOf(map[string]uint64{"a": 5, "b": 2}, want); err != nil || s != 3 {
+		t.Errorf("surplus %d, %v", s, err)
+	}
+	for _, got := range []map[string]uint64{{"a": 2, "b": 9}, {"a": 3}, {"a": 3, "b": 1, "c": 1}} {
+		if _, err := surplusOf(got, want); err == nil {
+			t.Errorf("%v passed for %v", got, want)
+		}
+	}
+}
+
+func TestGroupsAreComparedByGenerationAndTasks(t *testing.T) {
+	w := &worker{clientID: "wc-0"}
+	g := group{generation: 3, tasks: map[string][]string{
+		"wc-0-StreamThread-1-consumer": {"lines_0", "lines_1", "counts_2", "counts_0"},
+		"wc-0-StreamThread-2-consumer": {"lines_2", "lines_3", "counts_1", "counts_3"},
+	}}
+	if !g.complete(1) || g.complete(2) {
+		t.Error("a complete group of one process is not seen as such")
+	}
+	if p := g.stateful(w); len(p) != 4 || p[0] != 0 || p[3] != 3 {
+		t.Errorf("partitions with counts: %v", p)
+	}
+	moved := group{generation: 3, tasks: map[string][]string{
+		"wc-0-StreamThread-1-consumer": {"lines_0", "lines_2", "counts_2", "counts_0"},
+		"wc-0-StreamThread-2-consumer": {"lines_1", "lines_3", "counts_1", "counts_3"},
+	}}
+	later := group{generation: 4, tasks: g.tasks}
+	if !g.equal(g) || g.equal(moved) || g.equal(later) {
+		t.Error("a moved task or another generation was not noticed")
+	}
+	twice := group{tasks: map[string][]string{"a": {"lines_0", "lines_0", "x_1", "x_2"}, "b": {"lines_1", "lines_2", "x_3", "x_0"}}}
+	if twice.complete(1) {
+		t.Error("a task with two owners passed for complete")
+	}
+}
+
+func TestUncommittedIsCountedInWords(t *testing.T) {
+	committed, ends := kadm.OffsetResponses{}, kadm.ListedOffsets{}
+	committed.Add(kadm.OffsetResponse{Offset: kadm.Offset{Topic: lines, Partition: 1, At: 90}})
+	ends[lines] = map[int32]kadm.ListedOffset{1: {Offset: 100}}
+	ends[repartition] = map[int32]kadm.ListedOffset{2: {Offset: 7}}
+	if n := uncommittedOf("lines_1", committed, ends); n != 10*lineWords {
+		t.Errorf("10 uncommitted lines are %d words", n)
+	}
+	if n := uncommittedOf("word-counts-repartition_2", committed, ends); n != 7 {
+		t.Errorf("7 uncommitted words without any commit are %d", n)
+	}
+}
+
+// awaitFlush must see every directory written, not only one.
+func TestAwaitFlushWaitsForEveryTask(t *testing.T) {
+	dir := t.TempDir()
+	w := &worker{dir: dir}
+	var err error
+	if w.Process, err = proc.Start(dir, "sleeper", "/bin/sleep", nil, "60"); err != nil {
+		t.Skipf("no /bin/sleep to stand for a process: %v", err)
+	}
+	t.Cleanup(w.Kill)
+	after := time.Now().Add(-time.Minute)
+	table := func(task string, at time.Time) {
+		name := filepath.Join(dir, task, "000001.sst")
+		os.MkdirAll(filepath.Dir(name), 0o755)
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table("a", time.Now())
+	table("b", after.Add(-time.Second))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.awaitFlush(ended, after); err == nil {
+		t.Error("one of two tasks was not flushed, and nobody waited")
+	}
+	table("b", time.Now())
+	if err := w.awaitFlush(t.Context(), after); err != nil {
+		t.Error(err)
+	}
+}
