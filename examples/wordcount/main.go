@@ -29,6 +29,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/millrace-io/millrace/integration/cluster"
 	"github.com/millrace-io/millrace/streams"
@@ -41,6 +42,8 @@ type options struct {
 	dir        string
 	rest       string
 	restSet    bool
+	session    time.Duration
+	flush      time.Duration
 	threads    int
 	partitions int
 	top        int
@@ -77,6 +80,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	f.StringVar(&o.clientID, "client-id", "wc-0", "name of this process within the application; makes it a static member")
 	f.StringVar(&o.dir, "dir", "", "directory of local state, and of the embedded cluster's data; empty: a temporary one, removed at the end")
 	f.StringVar(&o.rest, "rest", "127.0.0.1:8080", "address of the REST side; another free port is taken if it is busy, unless it was asked for")
+	f.DurationVar(&o.session, "session", 0, "session timeout: how long a killed process may take to come back before its tasks move; 0: the default")
+	f.DurationVar(&o.flush, "flush", 0, "how often local state is written to disk, so that a kill takes back less; 0: the default")
 	f.IntVar(&o.threads, "threads", 2, "stream threads")
 	f.IntVar(&o.partitions, "partitions", 4, "partitions of the topics lines and counts, if they do not exist")
 	f.IntVar(&o.top, "top", 20, "how many words to print")
@@ -143,7 +148,10 @@ func (o *options) config(brokers []string, logs io.Writer) streams.Config {
 		StateDir: filepath.Join(o.dir, "state"),
 		Threads:  o.threads,
 		RESTAddr: o.freeRESTAddr(),
-		Logger:   slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
+
+		SessionTimeout:     o.session,
+		StateFlushInterval: o.flush,
+		Logger:             slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
 	}
 	if o.eos {
 		cfg.Guarantee = streams.ExactlyOnce
