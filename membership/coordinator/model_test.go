@@ -306,7 +306,14 @@ func (c *modelClient) zombie() error {
 	if c.old == "" || c.old == c.id {
 		return nil
 	}
-	return c.m.do("heartbeat as=zombie member=%s instance=%s", c.old, c.name)
+	if err := c.m.do("heartbeat as=zombie member=%s instance=%s", c.old, c.name); err != nil {
+		return err
+	}
+	answer := errorsIn(c.m.w.names["zombie"].answer)[0]
+	if c.member && !c.m.excused && answer != 82 && answer != 25 {
+		return fmt.Errorf("%s was replaced by %s, and is answered %s", c.old, c.id, errorText(answer))
+	}
+	return nil
 }
 
 func (c *modelClient) commit() error {
