@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -52,14 +54,15 @@ func (d *Driver) Commit(ctx context.Context, offsets []Offset) error {
 	if err != nil || len(offsets) == 0 {
 		return err
 	}
-	ids, err := d.topicIDs(ctx, offsets)
+	topics := byTopic(offsets)
+	ids, err := d.topicIDs(ctx, slices.Collect(maps.Keys(topics)))
 	if err != nil {
 		return err
 	}
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group, req.Generation = v.token.Group, v.token.Generation
 	req.MemberID, req.InstanceID = v.token.MemberID, d.cfg.instance()
-	for topic, list := range byTopic(offsets) {
+	for topic, list := range topics {
 		t := kmsg.NewOffsetCommitRequestTopic()
 		t.Topic, t.TopicID = topic, ids[topic]
 		for _, o := range list {
@@ -91,7 +94,8 @@ func (d *Driver) CommitTxn(ctx context.Context, txnID string, producerID int64, 
 	if err != nil || len(offsets) == 0 {
 		return err
 	}
-	ids, err := d.topicIDs(ctx, offsets)
+	topics := byTopic(offsets)
+	ids, err := d.topicIDs(ctx, slices.Collect(maps.Keys(topics)))
 	if err != nil {
 		return err
 	}
@@ -104,7 +108,7 @@ func (d *Driver) CommitTxn(ctx context.Context, txnID string, producerID int64, 
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = txnID, producerID, epoch
 	req.Group, req.Generation = v.token.Group, v.token.Generation
 	req.MemberID, req.InstanceID = v.token.MemberID, d.cfg.instance()
-	for topic, list := range byTopic(offsets) {
+	for topic, list := range topics {
 		t := kmsg.NewTxnOffsetCommitRequestTopic()
 		t.Topic, t.TopicID = topic, ids[topic]
 		for _, o := range list {

@@ -77,8 +77,8 @@ func TestRollingBounceKeepsTheGeneration(t *testing.T) {
 		peers[name] = w.join(w.config(name, true))
 		peers[name].assigned()
 	}
-	for name, p := range peers {
-		before[name] = p.settle(2)
+	for i, a := range w.settle(2, peers["wc-0"], peers["wc-1"]) {
+		before[names(2)[i]] = a
 	}
 	for _, name := range names(2) {
 		peers[name].kill()
@@ -92,36 +92,6 @@ func TestRollingBounceKeepsTheGeneration(t *testing.T) {
 		p.beatsOnce()
 		p.quiet()
 	}
-}
-
-// settle waits until the member has n tasks and its generation is the one in which the last move was made.
-func (p *peer) settle(n int) membership.Assigned {
-	p.w.t.Helper()
-	last := membership.Assigned{}
-	for {
-		select {
-		case e := <-p.seen:
-			if a, ok := e.(membership.Assigned); ok {
-				last = a
-			}
-			continue
-		default:
-		}
-		g := p.w.described()
-		token, ok := p.Token()
-		if ok && g.State == "Stable" && len(last.Active) == n && last.Generation == token.Generation && p.stableFor(token) {
-			return last
-		}
-		if e, ok := p.next().(membership.Assigned); ok {
-			last = e
-		}
-	}
-}
-
-// stableFor reports whether a heartbeat with the token is answered without an error.
-func (p *peer) stableFor(token membership.CommitToken) bool {
-	in, err := p.heartbeat(p.w.t.Context(), membership.SendHeartbeat{MemberID: token.MemberID, Generation: token.Generation})
-	return err == nil && in.(membership.HeartbeatAnswered).Code == membership.None
 }
 
 // P6: of two processes with one instance id the older one stops, says why, and stays away; the newer one works.
@@ -244,8 +214,7 @@ func TestReturningLeaderNoticesNewTasks(t *testing.T) {
 func TestRejoinPlansAnew(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.join(w.config("wc-0", true)), w.join(w.config("wc-1", true))
-	a.settle(2)
-	b.settle(2)
+	w.settle(2, a, b)
 	w.setTasks(partitions + 2)
 	b.Rejoin("the topic has grown")
 	if n := w.union(a.assignedTasks(3), b.assignedTasks(3)); n != partitions+2 {

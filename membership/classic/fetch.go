@@ -2,7 +2,10 @@ package classic
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -26,28 +29,37 @@ func (d *Driver) Committed(ctx context.Context, tps []TopicPartition) (map[Topic
 	for _, tp := range tps {
 		topics[tp.Topic] = append(topics[tp.Topic], tp.Partition)
 	}
+	ids, err := d.topicIDs(ctx, slices.Collect(maps.Keys(topics)))
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
 	for pause := minUnstablePause; ; pause = min(2*pause, maxUnstablePause) {
-		offsets, err := d.fetchOffsets(ctx, topics)
-		if err != errUnstable {
+		offsets, err := d.fetchOffsets(ctx, topics, ids)
+		switch {
+		case errors.Is(err, kerr.UnstableOffsetCommit):
+		case unknownTopic(err) && time.Since(begin) < topicPatience: // the coordinator has not heard of it yet
+		default:
 			return offsets, err
 		}
-		if err := wait(ctx, pause); err != nil {
-			return nil, fmt.Errorf("group %q: offsets belong to a transaction that is not decided yet: %w", d.cfg.Group, err)
+		if wait(ctx, pause) != nil {
+			return nil, fmt.Errorf("%w (gave up waiting: %w)", err, ctx.Err())
 		}
 	}
 }
 
-// errUnstable is kerr's, compared by identity: nothing wraps it here.
-var errUnstable error = kerr.UnstableOffsetCommit
+func unknownTopic(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition)
+}
 
-func (d *Driver) fetchOffsets(ctx context.Context, topics map[string][]int32) (map[TopicPartition]Offset, error) {
+func (d *Driver) fetchOffsets(ctx context.Context, topics map[string][]int32, ids topicIDs) (map[TopicPartition]Offset, error) {
 	req := kmsg.NewPtrOffsetFetchRequest()
 	req.RequireStable = true
 	group := kmsg.NewOffsetFetchRequestGroup()
 	group.Group = d.cfg.Group
 	for topic, partitions := range topics {
-		t := kmsg.NewOffsetFetchRequestGroupTopic() // kgo fills in topic ids where the version needs them
-		t.Topic, t.Partitions = topic, partitions
+		t := kmsg.NewOffsetFetchRequestGroupTopic()
+		t.Topic, t.TopicID, t.Partitions = topic, ids[topic], partitions
 		group.Topics = append(group.Topics, t)
 	}
 	req.Groups = append(req.Groups, group)
@@ -59,12 +71,11 @@ func (d *Driver) fetchOffsets(ctx context.Context, topics map[string][]int32) (m
 	for _, g := range resp.Groups {
 		switch err := kerr.ErrorForCode(g.ErrorCode); err {
 		case nil, kerr.GroupIDNotFound: // a group that nobody has committed to
-		case errUnstable:
-			return nil, errUnstable
 		default:
 			return nil, fmt.Errorf("group %q: OffsetFetch: %w", d.cfg.Group, err)
 		}
 		for _, t := range g.Topics {
+			t.Topic = nameOf(t.Topic, t.TopicID, ids)
 			if err := d.readOffsets(t, offsets); err != nil {
 				return nil, err
 			}
@@ -76,11 +87,7 @@ func (d *Driver) fetchOffsets(ctx context.Context, topics map[string][]int32) (m
 // readOffsets adds one topic's answer to offsets.
 func (d *Driver) readOffsets(t kmsg.OffsetFetchResponseGroupTopic, offsets map[TopicPartition]Offset) error {
 	for _, p := range t.Partitions {
-		switch err := kerr.ErrorForCode(p.ErrorCode); err {
-		case nil:
-		case errUnstable:
-			return errUnstable
-		default:
+		if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
 			return &OffsetError{Group: d.cfg.Group, Request: "OffsetFetch", Topic: t.Topic, Partition: p.Partition, Err: err}
 		}
 		if p.Offset < 0 {

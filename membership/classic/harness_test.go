@@ -26,8 +26,10 @@ const (
 	patience = 30 * time.Second
 )
 
-// run makes names unique where a broker outlives the test.
-var run = time.Now().UnixMilli()
+// run makes names unique where a broker outlives the test, also when tests are repeated.
+var run atomic.Int64
+
+func init() { run.Store(time.Now().UnixMilli()) }
 
 // A world is what the members of one test have in common and can change.
 type world struct {
@@ -58,7 +60,8 @@ func newWorld(t *testing.T) *world {
 
 func worldAt(t *testing.T, brokers []string) *world {
 	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
-	w := &world{t: t, brokers: brokers, group: fmt.Sprintf("%s-%d", name, run), topic: fmt.Sprintf("lines-%s-%d", name, run)}
+	id := run.Add(1)
+	w := &world{t: t, brokers: brokers, group: fmt.Sprintf("%s-%d", name, id), topic: fmt.Sprintf("lines-%s-%d", name, id)}
 	w.setTasks(partitions)
 	return w
 }
@@ -189,6 +192,30 @@ func (p *peer) assignedTasks(n int) membership.Assigned {
 			return a
 		}
 	}
+}
+
+// settle waits until the group is stable and the last assignment of each peer has n tasks, all in one generation, and
+// returns these assignments.
+func (w *world) settle(n int, peers ...*peer) []membership.Assigned {
+	w.t.Helper()
+	last := make([]membership.Assigned, len(peers))
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		for i, p := range peers {
+			select {
+			case e := <-p.seen:
+				if a, ok := e.(membership.Assigned); ok {
+					last[i] = a
+				}
+			case <-time.After(5 * time.Millisecond): // nothing new from this one: look at the whole again
+			}
+		}
+		differs := func(a membership.Assigned) bool { return len(a.Active) != n || a.Generation != last[0].Generation }
+		if !slices.ContainsFunc(last, differs) && w.described().State == "Stable" {
+			return last
+		}
+	}
+	w.t.Fatalf("the group does not settle: %v", last)
+	return nil
 }
 
 // quiet fails if an event has come that nobody asked for.

@@ -16,30 +16,43 @@ type topicIDs map[string][16]byte
 // id; the coordinator refuses the old one, and the member's fetches fail at the same time.
 const idAge = time.Minute
 
-// topicIDs looks up the ids of the topics in offsets, mostly from the client's cache. A broker that knows no topic
-// ids gives zeros and speaks no version that needs them.
-func (d *Driver) topicIDs(ctx context.Context, offsets []Offset) (topicIDs, error) {
+// topicPatience is how long a topic may be unknown before that is an error: brokers learn of a new topic one after
+// the other.
+const topicPatience = 5 * time.Second
+
+// topicIDs looks up the ids of topics, mostly from the client's cache. A broker that knows no topic ids gives zeros
+// and speaks no version that needs them.
+func (d *Driver) topicIDs(ctx context.Context, topics []string) (topicIDs, error) {
 	req := kmsg.NewPtrMetadataRequest()
-	ids := topicIDs{}
-	for _, o := range offsets {
-		if _, seen := ids[o.Topic]; seen {
-			continue
-		}
-		ids[o.Topic] = [16]byte{}
+	for _, topic := range topics {
 		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(o.Topic)
+		t.Topic = kmsg.StringPtr(topic)
 		req.Topics = append(req.Topics, t)
 	}
-	resp, err := d.client.RequestCachedMetadata(ctx, req, idAge)
-	if err != nil {
-		return nil, fmt.Errorf("group %q: look up topics to commit: %w", d.cfg.Group, err)
+	ids, err := readTopicIDs(d.client.RequestCachedMetadata(ctx, req, idAge))
+	for begin, pause := time.Now(), minUnstablePause; kerr.IsRetriable(err) && time.Since(begin) < topicPatience; pause *= 2 {
+		if wait(ctx, pause) != nil {
+			break
+		}
+		ids, err = readTopicIDs(req.RequestWith(ctx, d.client))
 	}
+	if err != nil {
+		return nil, fmt.Errorf("group %q: look up topics: %w", d.cfg.Group, err)
+	}
+	return ids, nil
+}
+
+func readTopicIDs(resp *kmsg.MetadataResponse, err error) (topicIDs, error) {
+	if err != nil {
+		return nil, err
+	}
+	ids := topicIDs{}
 	for _, t := range resp.Topics {
 		if t.Topic == nil {
 			continue
 		}
 		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
-			return nil, fmt.Errorf("group %q: look up topic %q to commit: %w", d.cfg.Group, *t.Topic, err)
+			return nil, fmt.Errorf("topic %q: %w", *t.Topic, err)
 		}
 		ids[*t.Topic] = t.TopicID
 	}
