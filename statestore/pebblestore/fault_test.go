@@ -49,15 +49,17 @@ func (f *faults) set(fail func(errorfs.Op) error) {
 	f.fail.Store(&fail)
 }
 
-// writesToTables fails writes to table files with err.
-func writesToTables(err error) func(errorfs.Op) error {
+// writesTo fails writes to files with that in their names.
+func writesTo(file string, err error) func(errorfs.Op) error {
 	return func(op errorfs.Op) error {
-		if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
+		if op.Kind == errorfs.OpFileWrite && strings.Contains(filepath.Base(op.Path), file) {
 			return &vfsError{err, op.Path}
 		}
 		return nil
 	}
 }
+
+func writesToTables(err error) func(errorfs.Op) error { return writesTo(".sst", err) }
 
 type vfsError struct {
 	err  error
@@ -97,29 +99,21 @@ func stalled(err error) bool {
 	return ok && e.Stalled
 }
 
-func TestDiskFullIsAnErrorAndPasses(t *testing.T) {
-	var told atomic.Int64
-	s, f := openFaulty(t, pebblestore.Config{OnDiskFull: func() { told.Add(1) }})
+// TestFailingFlushesAreAnErrorAndPass makes flushes fail for another reason than space; pebble goes on trying.
+func TestFailingFlushesAreAnErrorAndPass(t *testing.T) {
+	s, f := openFaulty(t, pebblestore.Config{})
 	must(t, s.Apply(fill(1000)))
-	f.set(writesToTables(syscall.ENOSPC))
+	f.set(writesToTables(syscall.EIO))
 	err := s.Flush(noDeadline)
-	if !stalled(err) || !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("flush on a full disk: %v, want a stalled StoreError with ENOSPC", err)
-	}
-	for _, part := range []string{"task", "make room"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
+	if !stalled(err) || !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), "task") {
+		t.Fatalf("flush: %v, want a stalled StoreError with EIO that names the directory", err)
 	}
 	if err := s.Apply(fill(1000)); !stalled(err) {
-		t.Errorf("apply on a full disk: %v, want a stalled StoreError", err)
-	}
-	if told.Load() == 0 {
-		t.Error("OnDiskFull was not called")
+		t.Errorf("apply while flushes fail: %v, want a stalled StoreError", err)
 	}
 	f.set(nil)
 	if err := eventually(func() error { return s.Flush(noDeadline) }, stalled); err != nil {
-		t.Fatalf("flush when there is room again: %v", err)
+		t.Fatalf("flush when the disk works again: %v", err)
 	}
 	must(t, s.Apply(fill(1000)))
 	must(t, s.Flush(noDeadline))
@@ -136,36 +130,47 @@ func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: d.free.Load()}, nil
 }
 
-// TestFullDiskHoldsTheManifest makes the manifest meet the full disk, which is fatal to pebble unless the write waits.
-func TestFullDiskHoldsTheManifest(t *testing.T) {
-	f := new(faults)
-	disk := &smallDisk{FS: errorfs.Wrap(vfs.NewMem(), f)}
-	shared := pebblestore.NewShared(pebblestore.Config{
-		FS: disk, DiskFullWait: time.Millisecond, OnFatal: func(err *statestore.StoreError) { t.Errorf("fatal: %v", err) },
-	})
-	defer shared.Close()
-	s, err := shared.Open("task")
-	must(t, err)
-	must(t, s.Apply(fill(1000)))
-	f.set(func(op errorfs.Op) error {
-		if op.Kind == errorfs.OpFileWrite && strings.HasPrefix(filepath.Base(op.Path), "MANIFEST") {
-			return syscall.ENOSPC
-		}
-		return nil
-	})
-	for what, err := range map[string]error{"flush": s.Flush(noDeadline), "apply": s.Apply(fill(1000))} {
-		if !stalled(err) || !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("%s: %v, want a stalled StoreError with ENOSPC", what, err)
-		}
-	}
-	f.set(nil)
-	disk.free.Store(1 << 30)
-	if err := eventually(func() error { return s.Flush(noDeadline) }, stalled); err != nil {
-		t.Fatalf("flush when there is room again: %v", err)
-	}
-	must(t, s.Close())
-	if shared.DiskFulls() == 0 {
-		t.Error("the full disk was not counted")
+// TestDiskFullIsAnErrorAndPasses fills the disk for tables, and for the manifest, which is fatal to pebble unless the
+// write waits.
+func TestDiskFullIsAnErrorAndPasses(t *testing.T) {
+	for _, file := range []string{".sst", "MANIFEST"} {
+		t.Run(file, func(t *testing.T) {
+			var told atomic.Int64
+			f := new(faults)
+			disk := &smallDisk{FS: errorfs.Wrap(vfs.NewMem(), f)}
+			shared := pebblestore.NewShared(pebblestore.Config{
+				FS: disk, DiskFullWait: time.Millisecond, OnDiskFull: func() { told.Add(1) },
+				OnFatal: func(err *statestore.StoreError) { t.Errorf("fatal: %v", err) },
+			})
+			defer shared.Close()
+			s, err := shared.Open("task")
+			must(t, err)
+			must(t, s.Apply(fill(1000)))
+			f.set(writesTo(file, syscall.ENOSPC))
+			for _, try := range []func() error{
+				func() error { return s.Flush(noDeadline) }, func() error { return s.Apply(fill(1000)) },
+			} {
+				err := try()
+				if !stalled(err) || !errors.Is(err, syscall.ENOSPC) {
+					t.Fatalf("on a full disk: %v, want a stalled StoreError with ENOSPC", err)
+				}
+				for _, part := range []string{"task", "make room"} {
+					if !strings.Contains(err.Error(), part) {
+						t.Errorf("%q does not say %q", err, part)
+					}
+				}
+			}
+			f.set(nil)
+			disk.free.Store(1 << 30)
+			if err := eventually(func() error { return s.Flush(noDeadline) }, stalled); err != nil {
+				t.Fatalf("flush when there is room again: %v", err)
+			}
+			must(t, s.Apply(fill(1000)))
+			must(t, s.Close())
+			if told.Load() == 0 || shared.DiskFulls() == 0 {
+				t.Error("the full disk was not told, or not counted")
+			}
+		})
 	}
 }
 
