@@ -36,6 +36,9 @@ type producer struct {
 	transactional bool
 }
 
+// nobody writes without idempotence: one client, one request at a time, and a repetition does no harm.
+var nobody = producer{id: -1, epoch: -1, sequence: -1}
+
 // recordBatch encodes records as one uncompressed batch. There must be at least one record.
 func recordBatch(records []coordinator.Record, by producer) []byte {
 	now := time.Now().UnixMilli()

@@ -139,6 +139,36 @@ func (b *broker) createTopic(ctx context.Context, name string, partitions int32,
 	return nil
 }
 
+// Timestamps of ListOffsets.
+const (
+	latest   = -1
+	earliest = -2
+)
+
+// listOffset finds the first or the next offset of a partition, open transactions included.
+func (b *broker) listOffset(ctx context.Context, topic string, partition int32, timestamp int64) (int64, error) {
+	rp := kmsg.NewListOffsetsRequestTopicPartition()
+	rp.Partition, rp.Timestamp = partition, timestamp
+	rt := kmsg.NewListOffsetsRequestTopic()
+	rt.Topic = topic
+	rt.Partitions = append(rt.Partitions, rp)
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.Topics = append(req.Topics, rt)
+	resp, err := req.RequestWith(ctx, b.client)
+	if err != nil {
+		return 0, fmt.Errorf("cluster: ListOffsets of %s-%d: %w", topic, partition, err)
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return 0, fmt.Errorf("cluster: ListOffsets of %s-%d: %w", topic, partition, err)
+			}
+			return p.Offset, nil
+		}
+	}
+	return 0, fmt.Errorf("cluster: ListOffsets of %s-%d names no partition", topic, partition)
+}
+
 // stop writes kfake's state to the data directory and ends it.
 func (b *broker) stop() {
 	b.client.Close()

@@ -10,8 +10,9 @@ import (
 	"github.com/millrace-io/millrace/membership/coordinator"
 )
 
-// startTimeout bounds each exchange with kfake during the start. Reading the offsets topic has its own bound.
-const startTimeout = 30 * time.Second
+// startTimeout bounds what the start does after kfake has read its files; the longest of it is reading the offsets
+// topic, a million records a second or so.
+const startTimeout = 5 * time.Minute
 
 // A Cluster is a running embedded cluster. Its methods are safe for concurrent use.
 type Cluster struct {
@@ -75,20 +76,25 @@ func (c *Cluster) start(cfg config) error {
 }
 
 // recover puts the data directory right and returns where producers stand in the offsets topic.
-func (c *Cluster) recover() (map[int64]sequence, error) {
+func (c *Cluster) recover() (sequences map[int64]sequence, err error) {
 	clean, err := c.dir.takeClean()
 	if err != nil {
 		return nil, err
 	}
-	if clean {
+	switch {
+	case clean:
 		c.recovery = Recovery{Existing: true, Clean: true}
-		return c.dir.sequences()
-	}
-	if !c.dir.exists(kfakeMeta) {
+		sequences, err = c.dir.sequences()
+	case c.dir.exists(kfakeMeta):
+		sequences = map[int64]sequence{} // kfake has forgotten them too
+		c.recovery, err = recoverLogs(c.dir)
+	default:
 		return map[int64]sequence{}, nil
 	}
-	c.recovery, err = recoverLogs(c.dir)
-	return map[int64]sequence{}, err
+	if err != nil {
+		return nil, err
+	}
+	return sequences, restoreEnds(c.dir)
 }
 
 func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*front, error) {
@@ -115,7 +121,8 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	}
 	c.groups.post(coordinator.Loaded{Partition: 0, Records: records})
 	return &front{
-		versions: served, groups: c.groups, topics: topics, log: c.log, tail: c.tail, intents: c.intents, logger: cfg.logger,
+		versions: served, groups: c.groups, topics: topics, log: c.log, tail: c.tail, intents: c.intents,
+		dir: c.dir, broker: c.broker, logger: cfg.logger,
 	}, nil
 }
 
@@ -145,7 +152,19 @@ func (c *Cluster) loadOffsets(ctx context.Context, cfg config, node int32, seque
 	if err != nil {
 		return nil, err
 	}
-	records, next, err := replay(context.Background(), c.broker)
+	start, err := c.broker.startOffset(ctx)
+	if err != nil {
+		return nil, err
+	}
+	end, err := c.broker.endOffset(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records, err := replay(ctx, c.broker, start, end)
+	if err != nil {
+		return nil, err
+	}
+	next, err := trim(ctx, c.broker, topicID, node, records, start, end)
 	if err != nil {
 		return nil, err
 	}

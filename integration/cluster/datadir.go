@@ -17,6 +17,7 @@ const (
 	cleanName   = "cluster.clean" // exists while the cluster is down after an orderly stop
 	intentsName = "cluster.txns"  // see intents
 	fencesName  = "cluster.fence" // producers that a start has to fence
+	endName     = "cluster.end"   // in a partition: where its log ended; see notePurge
 
 	kfakeMeta      = "meta.json"
 	kfakePids      = "pids.log"

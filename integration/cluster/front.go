@@ -23,6 +23,8 @@ type front struct {
 	log      *offsetLog
 	tail     *tail
 	intents  *intents
+	dir      *dataDir
+	broker   *broker
 	logger   *slog.Logger
 }
 
@@ -58,16 +60,16 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 	case *kmsg.DeleteTopicsRequest:
 		resp = f.protectTopics(req)
 	case *kmsg.DeleteRecordsRequest:
-		resp = f.protectRecords(req)
+		if resp = f.protectRecords(req); resp == nil {
+			err = notePurge(context.Background(), f.dir, f.broker, req)
+		}
 	case *kmsg.EndTxnRequest:
 		return f.endTxn(req)
 	default:
-		if resp, err = f.groups.serve(gone, clientID, host, req); err != nil {
-			return verdict{}, err
-		}
+		resp, err = f.groups.serve(gone, clientID, host, req)
 	}
-	if resp == nil {
-		return verdict{}, nil
+	if resp == nil || err != nil {
+		return verdict{}, err
 	}
 	return verdict{answer: appendResponse(nil, fr.corr, resp)}, nil
 }

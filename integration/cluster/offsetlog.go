@@ -31,6 +31,7 @@ const (
 var offsetsConfigs = map[string]string{
 	"cleanup.policy":    "compact",
 	"max.message.bytes": offsetsMaxBatch,
+	"segment.bytes":     offsetsSegment,
 	"kfake.is_internal": "true",
 }
 
@@ -144,7 +145,7 @@ func (l *offsetLog) append(batch []coordinator.Append) {
 	for _, a := range batch {
 		records = append(records, a.Records...)
 	}
-	failed := l.produce(nil, recordBatch(records, producer{id: -1, epoch: -1, sequence: -1}))
+	failed := l.produce(nil, recordBatch(records, nobody))
 	for _, a := range batch {
 		l.post(coordinator.Appended{ID: a.ID, Err: failed})
 	}
@@ -195,25 +196,37 @@ func (l *offsetLog) verify(txn coordinator.Txn) *kerr.Error {
 
 // produce appends one batch and returns when it is in the log.
 func (l *offsetLog) produce(txnID *string, batch []byte) *kerr.Error {
+	err := l.broker.appendOffsets(l.ctx, l.topicID, l.node, txnID, batch)
+	if refused, ok := errors.AsType[*kerr.Error](err); ok {
+		return refused
+	}
+	if err != nil {
+		return l.unavailable(err)
+	}
+	return nil
+}
+
+// appendOffsets appends a batch to the offsets topic. An error of the broker's is a *kerr.Error.
+func (b *broker) appendOffsets(ctx context.Context, topicID [16]byte, node int32, txnID *string, batch []byte) error {
 	partition := kmsg.NewProduceRequestTopicPartition()
 	partition.Partition, partition.Records = 0, batch
 	topic := kmsg.NewProduceRequestTopic()
-	topic.Topic, topic.TopicID = offsetsTopic, l.topicID
+	topic.Topic, topic.TopicID = offsetsTopic, topicID
 	topic.Partitions = append(topic.Partitions, partition)
 	req := kmsg.NewPtrProduceRequest()
 	req.Acks, req.TimeoutMillis, req.TransactionID = -1, 30_000, txnID
 	req.Topics = append(req.Topics, topic)
 
-	resp, err := l.broker.client.Broker(int(l.node)).Request(l.ctx, req)
+	resp, err := b.client.Broker(int(node)).Request(ctx, req)
 	if err != nil {
-		return l.unavailable(fmt.Errorf("append to %s: %w", offsetsTopic, err))
+		return fmt.Errorf("append to %s: %w", offsetsTopic, err)
 	}
 	for _, t := range resp.(*kmsg.ProduceResponse).Topics {
 		for _, p := range t.Partitions {
-			return kerr.TypedErrorForCode(p.ErrorCode)
+			return kerr.ErrorForCode(p.ErrorCode)
 		}
 	}
-	return l.unavailable(fmt.Errorf("append to %s: the answer names no partition", offsetsTopic))
+	return fmt.Errorf("append to %s: the answer names no partition", offsetsTopic)
 }
 
 // unavailable turns a failure of the way to the log into the error that lets a client try again.

@@ -266,6 +266,53 @@ func TestProducerGoesOnAfterOldStop(t *testing.T) {
 	}
 }
 
+// TestEmptiedLogKeepsItsOffsets: after DeleteRecords of everything, as a stream application does with its repartition
+// topics, the offsets must not begin anew, or committed ones would point beyond the log.
+func TestEmptiedLogKeepsItsOffsets(t *testing.T) {
+	eachStop(t, func(t *testing.T, stop func(*cluster.Cluster) error) {
+		c := start(t, cluster.DataDir(t.TempDir()), cluster.Topic("lines", 2))
+		ctx := deadline(t)
+		cl := client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		adm := kadm.NewClient(cl)
+		produce(t, cl, "lines", "a", 10)
+		purge := kadm.Offsets{}
+		purge.AddOffset("lines", 0, 10, -1)
+		purge.AddOffset("lines", 1, 0, -1)
+		if _, err := adm.DeleteRecords(ctx, purge); err != nil {
+			t.Fatal(err)
+		}
+		c = again(t, c, stop)
+		c = again(t, c, stop)
+		cl = client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		adm = kadm.NewClient(cl)
+		for p, want := range []int64{10, 0} {
+			starts, err := adm.ListStartOffsets(ctx, "lines")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends, err := adm.ListEndOffsets(ctx, "lines")
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _ := starts.Lookup("lines", int32(p))
+			next, _ := ends.Lookup("lines", int32(p))
+			if first.Offset != want || next.Offset != want {
+				t.Errorf("partition %d is %d..%d, want %d..%d", p, first.Offset, next.Offset, want, want)
+			}
+		}
+		produce(t, cl, "lines", "b", 1)
+		c = again(t, c, stop)
+		reader := client(t, c, fromStart("lines")...)
+		fetches := reader.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if r := fetches.Records()[0]; r.Offset != 10 || string(r.Value) != "b0" {
+			t.Errorf("the next record is %q at %d, want b0 at 10", r.Value, r.Offset)
+		}
+	})
+}
+
 func TestDataDirRefusals(t *testing.T) {
 	c := start(t, cluster.DataDir(t.TempDir()))
 	foreign := t.TempDir()

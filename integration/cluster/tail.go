@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/millrace-io/millrace/membership/coordinator"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -152,54 +151,27 @@ func (t *tail) close() {
 }
 
 // endOffset is the offset behind the last record of the offsets topic, decided or not.
-func (b *broker) endOffset(ctx context.Context) (int64, error) { return b.listOffset(ctx, -1) }
+func (b *broker) endOffset(ctx context.Context) (int64, error) {
+	return b.listOffset(ctx, offsetsTopic, 0, latest)
+}
 
 // startOffset is the offset of the first record of the offsets topic.
-func (b *broker) startOffset(ctx context.Context) (int64, error) { return b.listOffset(ctx, -2) }
-
-func (b *broker) listOffset(ctx context.Context, timestamp int64) (int64, error) {
-	partition := kmsg.NewListOffsetsRequestTopicPartition()
-	partition.Partition, partition.Timestamp = 0, timestamp
-	topic := kmsg.NewListOffsetsRequestTopic()
-	topic.Topic = offsetsTopic
-	topic.Partitions = append(topic.Partitions, partition)
-	req := kmsg.NewPtrListOffsetsRequest()
-	req.Topics = append(req.Topics, topic)
-	resp, err := req.RequestWith(ctx, b.client)
-	if err != nil {
-		return 0, fmt.Errorf("cluster: ListOffsets of %s: %w", offsetsTopic, err)
-	}
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return 0, fmt.Errorf("cluster: ListOffsets of %s: %w", offsetsTopic, err)
-			}
-			return p.Offset, nil
-		}
-	}
-	return 0, fmt.Errorf("cluster: ListOffsets of %s names no partition", offsetsTopic)
+func (b *broker) startOffset(ctx context.Context) (int64, error) {
+	return b.listOffset(ctx, offsetsTopic, 0, earliest)
 }
 
 // stallTimeout is how long the replay may go without a single record before it gives up.
 const stallTimeout = 30 * time.Second
 
-// replay reads the whole offsets topic and returns what is in force: the last value of each key, and the records of
-// transactions that are still open. next is where the tail has to start.
-func replay(ctx context.Context, b *broker) (records []coordinator.LogRecord, next int64, err error) {
-	start, err := b.startOffset(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
-	end, err := b.endOffset(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
+// replay reads the offsets topic between two offsets and returns what is in force: the last value of each key, and the
+// records of transactions that are still open.
+func replay(ctx context.Context, b *broker, start, end int64) ([]coordinator.LogRecord, error) {
 	if start >= end {
-		return nil, end, nil
+		return nil, nil
 	}
 	client, err := b.newClient(offsetsReader(start)...)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer client.Close()
 	res := newResolver()
@@ -208,12 +180,12 @@ func replay(ctx context.Context, b *broker) (records []coordinator.LogRecord, ne
 		fetches := client.PollFetches(pollCtx)
 		cancel()
 		if err := fetches.Err(); err != nil {
-			return nil, 0, fmt.Errorf("cluster: reading %s at offset %d of %d: %w", offsetsTopic, at, end, err)
+			return nil, fmt.Errorf("cluster: reading %s at offset %d of %d: %w", offsetsTopic, at, end, err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			res.read(r)
 			at = r.Offset + 1
 		})
 	}
-	return res.inForce(), end, nil
+	return res.inForce(), nil
 }
