@@ -58,7 +58,7 @@ func (n *sinkNode[K, V]) receive(r record[K, V]) error {
 	}
 	e := topology.Emission{Buf: buf, Cut: cut, NoKey: r.noKey, Tombstone: r.tombstone, Timestamp: r.ts, Headers: r.headers}
 	if n.partitioned != nil && !r.noKey {
-		e.HashKey = n.partitioned.PartitionKey(buf[:cut])
+		e.KeySuffix = cut - n.partitioned.PartitionKey(buf[:cut])
 	}
 	n.sink.Emit(e)
 	return nil

@@ -23,12 +23,11 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // newConsumer makes the client that fetches and that the group requests go through. It knows no group.
 func (c *Config) newConsumer() (*kgo.Client, error) {
-	opts := append([]kgo.Opt{}, c.Client...)
+	opts := append([]kgo.Opt{kgo.FetchMaxPartitionBytes(min(fetchPartitionBytes, c.FetchMaxBytes))}, c.Client...)
 	opts = append(opts,
 		kgo.ClientID(membership.ConsumerClientID(c.ClientID, c.Index)),
 		kgo.FetchMaxWait(fetchMaxWait),
 		kgo.FetchMaxBytes(c.FetchMaxBytes),
-		kgo.FetchMaxPartitionBytes(min(fetchPartitionBytes, c.FetchMaxBytes)),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // a position out of range must be seen, not skipped over
 		kgo.KeepControlRecords(),                    // positions must pass transaction markers
 	)
@@ -85,8 +84,8 @@ func (p *topicPartitioner) Partition(r *kgo.Record, n int) int {
 	if r.Partition >= 0 {
 		return int(r.Partition)
 	}
-	if hashed := -1 - r.Partition; hashed > 0 {
-		p.prefix.Key = r.Key[:hashed]
+	if suffix := int(-1 - r.Partition); suffix > 0 {
+		p.prefix.Key = r.Key[:len(r.Key)-suffix]
 		return p.keys.Partition(&p.prefix, n)
 	}
 	return p.keys.Partition(r, n)

@@ -158,12 +158,12 @@ func (b *slab) fill(l *load, out []task.OutRecord, topics []string) {
 }
 
 // wanted tells the partitioner what the record's partition is to be: the partition itself, or a negative number that says
-// how much of the key decides.
+// how much at the end of the key does not count.
 func wanted(o *task.OutRecord) int32 {
 	if o.Partition >= 0 {
 		return o.Partition
 	}
-	return -1 - o.HashKey
+	return -1 - o.KeySuffix
 }
 
 func (b *slab) addHeaders(o *task.OutRecord) []kgo.RecordHeader {

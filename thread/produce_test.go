@@ -202,7 +202,7 @@ func TestPartitioner(t *testing.T) {
 		t.Errorf("an explicit partition 5 became %d", got)
 	}
 	long := append(append([]byte{}, key...), "-window"...)
-	if got := p.Partition(&kgo.Record{Key: long, Partition: wanted(&task.OutRecord{Partition: -1, HashKey: int32(len(key))})}, n); got != byKey {
+	if got := p.Partition(&kgo.Record{Key: long, Partition: wanted(&task.OutRecord{Partition: -1, KeySuffix: int32(len(long) - len(key))})}, n); got != byKey {
 		t.Errorf("a windowed key went to partition %d, its key to %d", got, byKey)
 	}
 	if want := int(murmur2.Partition(key, n)); byKey != want {

@@ -61,8 +61,8 @@ type Emission struct {
 	Cut int
 	// NoKey and Tombstone say that the part is null.
 	NoKey, Tombstone bool
-	// HashKey is how many leading bytes of the key the default partitioner hashes, 0 for all.
-	HashKey   int
+	// KeySuffix is how many bytes at the end of the key the default partitioner leaves out.
+	KeySuffix int
 	Timestamp int64
 	Headers   []Header
 }

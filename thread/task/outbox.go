@@ -19,8 +19,9 @@ type OutRecord struct {
 	Topic int32
 	// Partition is -1 for the default partitioner: murmur2 of the key, or the producer's choice when there is no key.
 	Partition int32
-	// HashKey is how many leading bytes of the key the default partitioner hashes, 0 for all of it.
-	HashKey    int32
+	// KeySuffix is how many bytes at the end of the key the default partitioner leaves out: a windowed key is partitioned
+	// by the key inside.
+	KeySuffix  int32
 	Key, Value []byte // nil is Kafka's null
 	Headers    []topology.Header
 	Timestamp  int64 // ms
@@ -28,10 +29,7 @@ type OutRecord struct {
 
 // PartitionKey returns the bytes that the default partitioner hashes, nil when the record has no key.
 func (r *OutRecord) PartitionKey() []byte {
-	if r.HashKey > 0 {
-		return r.Key[:r.HashKey]
-	}
-	return r.Key
+	return r.Key[:len(r.Key)-int(r.KeySuffix)]
 }
 
 const (
@@ -143,7 +141,7 @@ func (s *sink) Buffer() []byte { return s.task.outbox.buffer() }
 func (s *sink) Emit(e topology.Emission) {
 	o := s.task.outbox
 	o.keep(e.Buf)
-	r := OutRecord{Topic: s.topic, Partition: -1, HashKey: int32(e.HashKey), Timestamp: e.Timestamp}
+	r := OutRecord{Topic: s.topic, Partition: -1, KeySuffix: int32(e.KeySuffix), Timestamp: e.Timestamp}
 	if !e.NoKey {
 		r.Key = e.Buf[:e.Cut:e.Cut]
 	}

@@ -57,7 +57,11 @@ func TestOutboxOwnsItsBytes(t *testing.T) {
 
 func TestPartitionKey(t *testing.T) {
 	whole := task.OutRecord{Key: []byte("key")}
-	windowed := task.OutRecord{Key: []byte("key12345678"), HashKey: 3}
+	windowed := task.OutRecord{Key: []byte("key12345678"), KeySuffix: 8}
+	empty := task.OutRecord{Key: []byte("12345678"), KeySuffix: 8}
+	if key := empty.PartitionKey(); key == nil || len(key) != 0 {
+		t.Errorf("the empty key in a window is partitioned by %q", key)
+	}
 	if string(whole.PartitionKey()) != "key" || string(windowed.PartitionKey()) != "key" || (&task.OutRecord{}).PartitionKey() != nil {
 		t.Fatal("wrong bytes for the partitioner")
 	}
