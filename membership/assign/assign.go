@@ -4,12 +4,13 @@
 // # Objectives, in this order
 //
 //  1. Every task has exactly one active member, or waits for its owner to release it.
-//  2. Load is even: per thread, and per process in proportion to its threads, no two differ by more than rounding.
+//  2. Load is even: per thread, and per process in proportion to its threads, no two differ by more than rounding;
+//     and of the stateful tasks alone no thread has more than one more than another.
 //  3. As many tasks as possible stay, on their thread, else in their process (whose disk has their state).
 //  4. A task that must move goes where its state is furthest: to a standby, or to a process that ran it before.
 //  5. Standbys are on other processes than the active and than each other, and stay where they are.
 //
-// Balance comes first, so the number of moves is the smallest that reaches it: Σ max(0, had − quota) over threads.
+// Balance comes first; given the quotas, the number of moves is the smallest: Σ max(0, had − quota) over threads.
 //
 // # Two phases
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace-io/millrace/internal/taskid"
 )
 
-// TestPlans runs the cases of testdata/plans.txt. The input lists "tasks <sub>:<partitions>…" and
+// TestPlans runs the cases of testdata/plans.txt. The input lists "tasks <sub>:<partitions>…", "stateless <sub>:<partitions>…" and
 // "<member> process=p instance=i generation=n claims=<sub>_<n>,… previous=… standby=… offsets=<sub>_<n>:<sum>,…";
 // the output is the plan: one line a member, then one line a move.
 func TestPlans(t *testing.T) {
@@ -30,10 +30,13 @@ func parseInput(t *testing.T, d *datadriven.TestData) (Input, error) {
 	}
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
-		if words[0] == "tasks" {
+		if words[0] == "tasks" || words[0] == "stateless" {
 			for _, word := range words[1:] {
 				sub, n, _ := strings.Cut(word, ":")
-				in.Tasks = append(in.Tasks, tasks(sub, atoi(n))...)
+				for _, task := range tasks(sub, atoi(n)) {
+					task.Stateful = words[0] == "tasks"
+					in.Tasks = append(in.Tasks, task)
+				}
 			}
 			continue
 		}

@@ -6,27 +6,35 @@ import (
 	"strconv"
 )
 
-// keep lets every thread keep as many of its tasks as its quota allows: owned ones before merely remembered ones,
+// keep lets every thread keep as many of its tasks as its quotas allow: owned ones before merely remembered ones,
 // because moving those costs a second rebalance, then those with the most state.
 func (p *planner) keep() {
-	homes := make([][]*task, len(p.members))
+	homes := make([][classes][]*task, len(p.members))
 	for t := range p.tasks {
-		if home := p.tasks[t].home; home != none {
-			homes[home] = append(homes[home], &p.tasks[t])
+		if task := &p.tasks[t]; task.home != none {
+			list := &homes[task.home][classOf(task)]
+			*list = append(*list, task)
 		}
 	}
-	for i, tasks := range homes {
-		offsets := p.processes[p.members[i].process].offsets
-		slices.SortStableFunc(tasks, func(a, b *task) int {
-			return -cmp.Or(cmp.Compare(btoi(a.owner == i), btoi(b.owner == i)), cmp.Compare(offsets[a.ID], offsets[b.ID]))
-		})
-		for n, t := range tasks {
-			if n < p.members[i].quota {
-				p.give(t, i)
-				continue
-			}
-			t.why = "it had " + strconv.Itoa(len(tasks)) + " where its share is " + strconv.Itoa(p.members[i].quota)
+	for i := range homes {
+		for c, tasks := range homes[i] {
+			p.keepSome(i, p.members[i].quota[c], tasks)
 		}
+	}
+}
+
+// keepSome lets member i keep at most quota of the tasks.
+func (p *planner) keepSome(i, quota int, tasks []*task) {
+	offsets := p.processes[p.members[i].process].offsets
+	slices.SortStableFunc(tasks, func(a, b *task) int {
+		return -cmp.Or(cmp.Compare(btoi(a.owner == i), btoi(b.owner == i)), cmp.Compare(offsets[a.ID], offsets[b.ID]))
+	})
+	for n, t := range tasks {
+		if n < quota {
+			p.give(t, i)
+			continue
+		}
+		t.why = "it had " + strconv.Itoa(len(tasks)) + " where its share is " + strconv.Itoa(quota)
 	}
 }
 
@@ -43,7 +51,7 @@ func (p *planner) placeRest() {
 	for _, t := range rest {
 		best := none
 		for i := range p.members {
-			if p.members[i].spare() > 0 && (best == none || p.better(t, i, best)) {
+			if p.members[i].spare(classOf(t)) > 0 && (best == none || p.better(t, i, best)) {
 				best = i
 			}
 		}
@@ -71,7 +79,7 @@ func (p *planner) better(t *task, a, b int) bool {
 		cmp.Compare(btoi(slices.Contains(ma.Standby, t.ID)), btoi(slices.Contains(mb.Standby, t.ID))),
 		// Spread the tasks of one sub-topology: they tend to weigh the same.
 		cmp.Compare(mb.bySub[t.ID.Subtopology], ma.bySub[t.ID.Subtopology]),
-		cmp.Compare(ma.spare(), mb.spare()),
+		cmp.Compare(ma.spare(classOf(t)), mb.spare(classOf(t))),
 	) > 0
 }
 

@@ -23,15 +23,18 @@ type planner struct {
 type thread struct {
 	Member
 	process int
-	quota   int            // setQuotas
-	homes   int            // findHomes: tasks whose home this is
-	load    int            // keep, placeRest: active tasks so far
+	quota   [classes]int   // setQuotas
+	load    [classes]int   // keep, placeRest: active tasks so far
 	bySub   map[string]int // keep, placeRest: active tasks so far per sub-topology
 	copies  int            // placeStandbys
 	standby []taskid.ID    // placeStandbys
 }
 
-func (t *thread) spare() int { return t.quota - t.load }
+// spare is how many tasks of a class the thread has room for.
+func (t *thread) spare(c class) int { return t.quota[c] - t.load[c] }
+
+// active is how many active tasks the thread has so far.
+func (t *thread) active() int { return t.load[stateful] + t.load[stateless] }
 
 // A process is the threads that share a disk.
 type process struct {
@@ -131,9 +134,6 @@ func (p *planner) findHomes() {
 		case len(task.contested) > 0:
 			task.home = task.contested[0]
 		}
-		if home := p.tasks[t].home; home != none {
-			p.members[home].homes++
-		}
 	}
 }
 
@@ -141,7 +141,7 @@ func (p *planner) findHomes() {
 func (p *planner) give(t *task, i int) {
 	t.target = i
 	m := &p.members[i]
-	m.load++
+	m.load[classOf(t)]++
 	m.bySub[t.ID.Subtopology]++
 }
 

@@ -22,7 +22,12 @@ func inputs(t *rapid.T, maxThreads int) Input {
 		}
 	}
 	for s := range rapid.IntRange(1, 3).Draw(t, "subtopologies") {
-		in.Tasks = append(in.Tasks, tasks(fmt.Sprint("sub", s), rapid.IntRange(0, 12).Draw(t, "partitions"))...)
+		list := tasks(fmt.Sprint("sub", s), rapid.IntRange(0, 12).Draw(t, "partitions"))
+		withState := rapid.Bool().Draw(t, "stateful")
+		for i := range list {
+			list[i].Stateful = withState
+		}
+		in.Tasks = append(in.Tasks, list...)
 	}
 	return in
 }
@@ -127,6 +132,13 @@ func checkBalance(t *rapid.T, in Input, plan Plan, given map[taskid.ID]string) {
 		t.Fatalf("%d of %d tasks have a place:\n%s", len(to), total, describe(plan))
 	}
 	load, process, threads, processLoad := map[string]int{}, map[string]string{}, map[string]int{}, map[string]int{}
+	state, allState := map[string]int{}, 0
+	for _, task := range sortedTasks(in.Tasks) {
+		if task.Stateful {
+			state[to[task.ID]]++
+			allState++
+		}
+	}
 	for _, m := range in.Members {
 		process[m.ID] = processOf(m)
 		threads[processOf(m)]++
@@ -138,6 +150,9 @@ func checkBalance(t *rapid.T, in Input, plan Plan, given map[taskid.ID]string) {
 	for _, m := range in.Members {
 		if n := load[m.ID]; n < total/len(in.Members) || n > ceilDiv(total, len(in.Members)) {
 			t.Fatalf("thread %s has %d of %d tasks among %d threads", m.ID, n, total, len(in.Members))
+		}
+		if n := state[m.ID]; n < allState/len(in.Members) || n > ceilDiv(allState, len(in.Members)) {
+			t.Fatalf("thread %s has %d of %d stateful tasks among %d threads", m.ID, n, allState, len(in.Members))
 		}
 	}
 	for p, n := range threads {
@@ -222,9 +237,17 @@ func checkCopies(t *rapid.T, in Input, plan Plan, given map[taskid.ID]string) {
 			copies[id]++
 		}
 	}
-	for id := range given { // while a task is withheld, two processes are spoken for
-		if want := min(in.Standbys, len(processes)-1); copies[id] != want {
-			t.Fatalf("%v has %d copies, want %d", id, copies[id], want)
+	for _, task := range in.Tasks {
+		_, isGiven := given[task.ID]
+		if !isGiven { // withheld: two processes are spoken for
+			continue
+		}
+		want := 0
+		if task.Stateful {
+			want = min(in.Standbys, len(processes)-1)
+		}
+		if copies[task.ID] != want {
+			t.Fatalf("%v has %d copies, want %d", task.ID, copies[task.ID], want)
 		}
 	}
 }
@@ -281,7 +304,7 @@ func TestFixpointAndStaticRestart(t *testing.T) {
 	})
 }
 
-// A thread that receives a task has given none away: with the balance fixed, no plan moves fewer tasks.
+// A thread that receives a task has given none of the same class away: with the quotas fixed, no plan moves fewer.
 func TestNobodyGivesAndTakes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := inputs(t, 4)
@@ -292,28 +315,41 @@ func TestNobodyGivesAndTakes(t *testing.T) {
 		for p := range rapid.IntRange(0, 2).Draw(t, "joins") {
 			in.Members = append(in.Members, newMember(100+p, 1, 0))
 		}
+		withState := map[taskid.ID]bool{}
+		for _, task := range in.Tasks {
+			withState[task.ID] = task.Stateful
+		}
+		type half struct {
+			member   string
+			stateful bool
+		}
 		plan := Assign(in)
-		gives, takes := map[string]bool{}, map[string]bool{}
+		gives, takes := map[half]bool{}, map[half]bool{}
 		for _, m := range plan.Moves {
-			takes[m.To] = true
-			gives[m.From] = true
+			takes[half{m.To, withState[m.Task]}] = true
+			gives[half{m.From, withState[m.Task]}] = true
 		}
 		for m := range takes {
 			if gives[m] {
-				t.Fatalf("%s gives and takes:\n%s", m, describe(plan))
+				t.Fatalf("%v gives and takes:\n%s", m, describe(plan))
 			}
 		}
 	})
 }
 
-// With one thread a process: a join moves no more than the newcomer's share, a leave only what the leaver had.
+// With one thread a process: a join moves no more than the newcomer's share, a leave only what the leaver had; and at
+// most one more a thread where that keeps the stateful tasks even.
 func TestJoinAndLeaveMoveNoMoreThanTheirShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := inputs(t, 1)
 		settle(t, &in)
+		slack := 0
+		if slices.ContainsFunc(in.Tasks, func(task Task) bool { return task.Stateful != in.Tasks[0].Stateful }) {
+			slack = len(in.Members)
+		}
 		joined := in
 		joined.Members = append(slices.Clone(in.Members), newMember(50, 1, 0))
-		if n, limit := len(Assign(joined).Moves), ceilDiv(len(in.Tasks), len(joined.Members)); n > limit {
+		if n, limit := len(Assign(joined).Moves), ceilDiv(len(in.Tasks), len(joined.Members)); n > limit+slack {
 			t.Fatalf("a join moves %d tasks, its share is %d:\n%s", n, limit, describe(Assign(joined)))
 		}
 		if len(in.Members) == 1 {
@@ -322,10 +358,12 @@ func TestJoinAndLeaveMoveNoMoreThanTheirShare(t *testing.T) {
 		leaver := rapid.IntRange(0, len(in.Members)-1).Draw(t, "leaver")
 		left := in
 		left.Members = slices.Delete(slices.Clone(in.Members), leaver, leaver+1)
+		moved := 0
 		for _, m := range Assign(left).Moves {
-			if m.From != "" {
-				t.Fatalf("a leave moves a task of a member that stays:\n%s", describe(Assign(left)))
-			}
+			moved += btoi(m.From != "")
+		}
+		if moved > slack {
+			t.Fatalf("a leave moves %d tasks of members that stay:\n%s", moved, describe(Assign(left)))
 		}
 	})
 }

@@ -13,14 +13,14 @@ func (p *planner) placeStandbys(standbys int) {
 	if standbys <= 0 {
 		return
 	}
-	stateful := 0
+	total := 0
 	for t := range p.tasks {
-		stateful += btoi(p.tasks[t].Stateful)
+		total += standbys * btoi(p.tasks[t].Stateful)
 	}
 	missing := make([]int, len(p.tasks))
 	for t := range p.tasks {
 		if p.tasks[t].Stateful {
-			missing[t] = standbys - p.keepCopies(&p.tasks[t], standbys, stateful*standbys)
+			missing[t] = standbys - p.keepCopies(&p.tasks[t], standbys, total)
 		}
 	}
 	for t := range p.tasks {
@@ -96,7 +96,7 @@ func (p *planner) copyTo(t *task, i int) {
 	to := p.copyHolder(t, i)
 	if to == none {
 		to = slices.MinFunc(proc.threads, func(a, b int) int {
-			return cmp.Compare(p.members[a].load+p.members[a].copies, p.members[b].load+p.members[b].copies)
+			return cmp.Compare(p.members[a].active()+p.members[a].copies, p.members[b].active()+p.members[b].copies)
 		})
 	}
 	m := &p.members[to]
