@@ -9,8 +9,24 @@ func (m *Member) beats() bool {
 
 func (m *Member) sendHeartbeat(now time.Time) {
 	m.beat = m.nextSeq()
-	m.beatAt = now.Add(m.cfg.HeartbeatInterval)
+	m.beatAt = now.Add(m.interval(now))
 	m.do(SendHeartbeat{Seq: m.beat, MemberID: m.memberID, Generation: m.generation})
+}
+
+// hurry brings heartbeats closer together for a while after a rebalance.
+func (m *Member) hurry(now time.Time, settling bool) {
+	m.hurryUntil = now.Add(m.cfg.HeartbeatInterval)
+	if settling {
+		m.hurryUntil = now.Add(settlingIntervals * m.cfg.HeartbeatInterval)
+	}
+	m.beatAt = now.Add(m.interval(now))
+}
+
+func (m *Member) interval(now time.Time) time.Duration {
+	if now.Before(m.hurryUntil) {
+		return min(m.cfg.HeartbeatInterval, hurryInterval)
+	}
+	return m.cfg.HeartbeatInterval
 }
 
 func (m *Member) onHeartbeat(now time.Time, in HeartbeatAnswered) {

@@ -88,13 +88,14 @@ func (m *Member) recall(input *assign.Input, joined []JoinedMember) {
 func (m *Member) grants(plan assign.Plan, input assign.Input, joined []JoinedMember, known map[string]uint64) []MemberGrant {
 	m.leader = leaderMemory{generation: m.generation, grants: make(map[string]remembered, len(joined))}
 	inputs := assign.Hash(input.Tasks, input.Standbys)
+	settling := slices.ContainsFunc(plan.Moves, func(move assign.Move) bool { return move.Withheld })
 	list := make([]MemberGrant, 0, len(joined))
 	for _, j := range joined {
 		g, _ := plan.Of(j.ID)
 		m.leader.grants[memoryKey(j)] = remembered{memberID: j.ID, active: g.Active}
 		a := codec.Assignment{
 			Generation: m.generation, Active: g.Active, Standby: g.Standby, Release: g.Release,
-			KnownHash: known[j.ID], InputsHash: inputs,
+			KnownHash: known[j.ID], InputsHash: inputs, Settling: settling,
 		}
 		list = append(list, MemberGrant{MemberID: j.ID, Bytes: codec.EncodeGrant(sourcesOf(g.Active, input.Tasks), &a)})
 	}

@@ -58,6 +58,15 @@ const (
 	maxBackoff = time.Second
 )
 
+// Rebalances come in flocks: threads and processes start together, and what one member releases another waits for. So
+// for a while after each rebalance a member listens closely; else every round would cost a heartbeat interval.
+const (
+	hurryInterval = 100 * time.Millisecond
+	// settlingIntervals bounds, in heartbeat intervals, how long it hurries while tasks are being released. Without
+	// that it hurries for one interval.
+	settlingIntervals = 10
+)
+
 // A Member is the machine of one group member. It is not safe for concurrent use; its owner serialises Step.
 type Member struct {
 	cfg   Config
@@ -72,14 +81,15 @@ type Member struct {
 	revocation uint64           // id of the latest Revoked
 	known      uint64           // hash of what the last join told the leader
 
-	seq      uint64 // of the latest request
-	parked   uint64 // the outstanding JoinGroup or SyncGroup, 0 if none
-	beat     uint64 // the outstanding Heartbeat, 0 if none
-	join     SendJoin
-	sync     SendSync
-	retryAt  time.Time // when join or sync is sent again; zero if it need not be
-	beatAt   time.Time // when the next heartbeat is due
-	attempts int       // failed attempts in a row
+	seq        uint64 // of the latest request
+	parked     uint64 // the outstanding JoinGroup or SyncGroup, 0 if none
+	beat       uint64 // the outstanding Heartbeat, 0 if none
+	join       SendJoin
+	sync       SendSync
+	retryAt    time.Time // when join or sync is sent again; zero if it need not be
+	beatAt     time.Time // when the next heartbeat is due
+	hurryUntil time.Time // until then heartbeats are closer together
+	attempts   int       // failed attempts in a row
 
 	leader leaderMemory
 	skip   bool   // this member leads, or led before it came back, and the assignment was not made anew

@@ -20,7 +20,7 @@ func (m *Member) onSynced(now time.Time, in Synced) {
 	}
 	switch {
 	case in.Code == None:
-		m.synced(in.Assignment)
+		m.synced(now, in.Assignment)
 	case in.Code == RebalanceInProgress:
 		m.startJoin("the rebalance began again before the assignment came")
 	case in.Code == FencedInstanceID:
@@ -35,13 +35,14 @@ func (m *Member) onSynced(now time.Time, in Synced) {
 }
 
 // synced takes the assignment: first the thread releases what is gone, then it gets the rest (M4).
-func (m *Member) synced(assignment []byte) {
+func (m *Member) synced(now time.Time, assignment []byte) {
 	m.parked, m.attempts = 0, 0
 	_, a, err := codec.DecodeGrant(assignment)
 	if err != nil {
 		m.fail(&AssignmentError{Group: m.cfg.Group, Err: err})
 		return
 	}
+	m.hurry(now, a.Settling)
 	slices.SortFunc(a.Active, taskid.ID.Compare)
 	gone := slices.DeleteFunc(slices.Clone(m.owned), func(id taskid.ID) bool { return slices.Contains(a.Active, id) })
 	m.granted = m.generation // the claims that remain hold in this generation

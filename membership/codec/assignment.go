@@ -23,6 +23,9 @@ type Assignment struct {
 	Release []taskid.ID
 	// KnownHash is [Subscription.KnownHash] of what the leader knew of this member, 0 if it could not read it.
 	KnownHash uint64
+	// Settling says that tasks are being released for others, so that another rebalance follows at once: all members
+	// of the generation listen more closely.
+	Settling bool
 	// InputsHash condenses what there was to assign. A leader that comes back compares it with what there is now.
 	InputsHash uint64
 }
@@ -34,6 +37,7 @@ const (
 	asgRelease
 	asgKnownHash
 	asgInputsHash
+	asgSettling
 )
 
 // Encode returns the bytes of a. Lists keep their order.
@@ -44,7 +48,11 @@ func (a *Assignment) Encode() []byte {
 	dst = appendField(dst, asgStandby, appendTasks(nil, a.Standby))
 	dst = appendField(dst, asgRelease, appendTasks(nil, a.Release))
 	dst = appendField(dst, asgKnownHash, hashBytes(a.KnownHash))
-	return appendField(dst, asgInputsHash, hashBytes(a.InputsHash))
+	dst = appendField(dst, asgInputsHash, hashBytes(a.InputsHash))
+	if a.Settling {
+		dst = appendField(dst, asgSettling, []byte{1})
+	}
+	return dst
 }
 
 // DecodeAssignment is the inverse of [Assignment.Encode]. No bytes at all are an empty assignment: the coordinator
@@ -73,6 +81,8 @@ func DecodeAssignment(src []byte) (Assignment, error) {
 			a.KnownHash = r.fixed64()
 		case asgInputsHash:
 			a.InputsHash = r.fixed64()
+		case asgSettling:
+			a.Settling = true
 		}
 	})
 	if err != nil {

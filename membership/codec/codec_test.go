@@ -32,6 +32,7 @@ var sampleAssignment = Assignment{
 	Release:    []taskid.ID{{Subtopology: "counts", Partition: 2}},
 	KnownHash:  sample.KnownHash(),
 	InputsHash: 77,
+	Settling:   true,
 }
 
 func TestSubscriptionRoundTrip(t *testing.T) {
