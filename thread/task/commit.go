@@ -77,20 +77,24 @@ func (t *Task) Positions() []Position {
 		return positions
 	}
 	for i := range t.inputs {
-		if t.inputs[i].next >= 0 {
+		if t.inputs[i].at() >= 0 {
 			return []Position{t.position(&t.inputs[i], metadata)}
 		}
 	}
 	return nil
 }
 
-// position skips what lies between the last record taken and the next one: markers and compacted records.
 func (t *Task) position(in *input, metadata string) Position {
-	next := in.next
+	return Position{Topic: in.topic, Partition: t.id.Partition, Next: in.at(), LeaderEpoch: in.epoch, Metadata: metadata}
+}
+
+// at is the offset to commit. It skips what lies between the last record taken and the next one, or the end of what was
+// seen: markers and compacted records.
+func (in *input) at() int64 {
 	if in.len() > 0 {
-		next = max(next, in.peek().Offset)
+		return max(in.next, in.peek().Offset)
 	}
-	return Position{Topic: in.topic, Partition: t.id.Partition, Next: next, LeaderEpoch: in.epoch, Metadata: metadata}
+	return max(in.next, in.seen)
 }
 
 // Committed tells that Positions are committed: state and changelog offsets become durable together, and what was
@@ -108,6 +112,7 @@ func (t *Task) Committed(changelogNext []statestore.Offset) error {
 	t.emitted = t.stats.Emitted
 	for i := range t.inputs {
 		in := &t.inputs[i]
+		in.next = in.at()
 		in.base, in.moved = in.next, false
 	}
 	return nil
@@ -127,7 +132,7 @@ func (t *Task) Abort() {
 	for i := range t.inputs {
 		in := &t.inputs[i]
 		in.reset()
-		in.next, in.moved = in.base, false
+		in.next, in.seen, in.moved = in.base, -1, false
 	}
 }
 
@@ -143,10 +148,10 @@ func (t *Task) Resume(committed map[string]Committed) {
 		in := &t.inputs[i]
 		c, ok := committed[in.topic]
 		if !ok || c.Next < 0 {
-			in.next, in.base = -1, -1
+			in.next, in.seen, in.base = -1, -1, -1
 			continue
 		}
-		in.next, in.base, in.epoch, in.moved = c.Next, c.Next, c.LeaderEpoch, false
+		in.next, in.seen, in.base, in.epoch, in.moved = c.Next, -1, c.Next, c.LeaderEpoch, false
 		if p, times, ok := decodeMetadata(c.Metadata); ok && p.seq >= t.times.seq {
 			t.times, newest = p, times
 		}

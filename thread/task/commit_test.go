@@ -88,17 +88,35 @@ func TestPositionsAreTheInputsThatMoved(t *testing.T) {
 	}
 }
 
-func TestSeenAtMovesAnEmptyInputOnly(t *testing.T) {
+func TestSeenAtCountsWhenTheInputIsEmpty(t *testing.T) {
 	tk := copyAll.start(t, nil)
-	enqueue(t, tk, "a", rec(10, 1, "x"))
-	tk.SeenAt(0, 20) // the record at 10 is not processed yet
+	enqueue(t, tk, "a", rec(10, 1, "x"), rec(12, 1, "y"))
+	tk.SeenAt(0, 20) // the records are not processed yet
 	if tk.CommitNeeded() {
-		t.Fatal("an unprocessed record was passed over")
+		t.Fatal("unprocessed records were passed over")
 	}
-	process(t, tk, 1)
+	for _, want := range []int64{12, 20} {
+		if _, err := tk.Process(1); err != nil {
+			t.Fatal(err)
+		}
+		if got := tk.Positions(); len(got) != 1 || got[0].Next != want {
+			t.Fatalf("positions %+v, want offset %d", got, want)
+		}
+	}
+	if err := tk.Committed(nil); err != nil {
+		t.Fatal(err)
+	}
 	tk.SeenAt(0, 20)
-	if got := tk.Positions(); len(got) != 1 || got[0].Next != 20 {
-		t.Fatalf("positions %+v, want offset 20", got)
+	if tk.CommitNeeded() {
+		t.Error("offset 20 is committed, but a commit is needed")
+	}
+	tk.SeenAt(0, 21)
+	if got := tk.Positions(); len(got) != 1 || got[0].Next != 21 {
+		t.Errorf("positions %+v, want offset 21 behind a marker", got)
+	}
+	tk.Abort()
+	if tk.Base(0) != 20 || tk.CommitNeeded() {
+		t.Errorf("after an abort the base is %d, want 20", tk.Base(0))
 	}
 }
 

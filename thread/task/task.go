@@ -59,7 +59,8 @@ type input struct {
 	queue
 	topic   string
 	entries []topology.Entry
-	next    int64 // offset after the last record taken, or what the owner announced; -1 unknown
+	next    int64 // offset after the last record taken, or where the last commit was; -1 unknown
+	seen    int64 // up to here the owner saw that there is nothing but what it enqueued; -1 unknown
 	epoch   int32 // leader epoch of the last record taken
 	base    int64 // next at the last commit
 	moved   bool
@@ -88,7 +89,7 @@ func New(cfg Config) (*Task, error) {
 		return nil, fmt.Errorf("task %v: %w", cfg.ID, err)
 	}
 	for _, in := range inputs {
-		t.inputs = append(t.inputs, input{topic: in.Topic, entries: in.Entries, next: -1, epoch: -1, base: -1})
+		t.inputs = append(t.inputs, input{topic: in.Topic, entries: in.Entries, next: -1, seen: -1, epoch: -1, base: -1})
 	}
 	return t, nil
 }
@@ -130,8 +131,9 @@ func (t *Task) EnqueueAt(in int, recs []topology.Record) {
 // records take offsets too, and a commit should not stay in front of them.
 func (t *Task) SeenAt(in int, next int64) {
 	i := &t.inputs[in]
+	i.seen = next
 	if i.len() == 0 && next > i.next {
-		i.next, i.moved = next, true
+		i.moved = true
 	}
 }
 
