@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -41,29 +42,13 @@ func TestSurplusIsCountedAndALossIsAnError(t *testing.T) {
 	}
 }
 
-func TestGroupsAreComparedByGenerationAndTasks(t *testing.T) {
-	w := &worker{clientID: "wc-0"}
-	g := group{generation: 3, tasks: map[string][]string{
-		"wc-0-StreamThread-1-consumer": {"lines_0", "lines_1", "counts_2", "counts_0"},
-		"wc-0-StreamThread-2-consumer": {"lines_2", "lines_3", "counts_1", "counts_3"},
+func TestStatefulPartitionsOfAWorker(t *testing.T) {
+	g := proc.Group{Generation: 3, Tasks: map[string][]string{
+		"wc-0-StreamThread-1-consumer": {"lines_0", "word-counts-repartition_2", "word-counts-repartition_0"},
+		"wc-1-StreamThread-1-consumer": {"lines_1", "word-counts-repartition_1"},
 	}}
-	if !g.complete(1) || g.complete(2) {
-		t.Error("a complete group of one process is not seen as such")
-	}
-	if p := g.stateful(w); len(p) != 4 || p[0] != 0 || p[3] != 3 {
+	if p := stateful(g, &worker{clientID: "wc-0"}); !slices.Equal(p, []int{0, 2}) {
 		t.Errorf("partitions with counts: %v", p)
-	}
-	moved := group{generation: 3, tasks: map[string][]string{
-		"wc-0-StreamThread-1-consumer": {"lines_0", "lines_2", "counts_2", "counts_0"},
-		"wc-0-StreamThread-2-consumer": {"lines_1", "lines_3", "counts_1", "counts_3"},
-	}}
-	later := group{generation: 4, tasks: g.tasks}
-	if !g.equal(g) || g.equal(moved) || g.equal(later) {
-		t.Error("a moved task or another generation was not noticed")
-	}
-	twice := group{tasks: map[string][]string{"a": {"lines_0", "lines_0", "x_1", "x_2"}, "b": {"lines_1", "lines_2", "x_3", "x_0"}}}
-	if twice.complete(1) {
-		t.Error("a task with two owners passed for complete")
 	}
 }
 

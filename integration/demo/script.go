@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/integration/check"
+	"github.com/millrace-io/millrace/integration/proc"
 )
 
 // script is the demonstration, step by step.
@@ -125,7 +126,7 @@ func (d *demo) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("the group is complete: generation %d, members %s", g.generation, strings.Join(g.ids(), ", "))
+	d.say("the group is complete: generation %d, members %s", g.Generation, strings.Join(g.IDs(), ", "))
 	return nil
 }
 
@@ -143,12 +144,12 @@ func (d *demo) preload(ctx context.Context, feed *feeder, follower *check.Follow
 }
 
 // settled waits until the group is complete and has not changed for a second.
-func (d *demo) settled(ctx context.Context) (group, error) {
-	var last group
+func (d *demo) settled(ctx context.Context) (proc.Group, error) {
+	var last proc.Group
 	since := time.Now()
 	err := d.cluster.Await(ctx, "complete and settled group", func() (bool, error) {
 		g, err := d.ask(ctx)
-		if err != nil || !g.complete(len(d.workers)) || !g.equal(last) {
+		if err != nil || !g.Complete(threads*len(d.workers), 2*partitions) || !g.Equal(last) {
 			last, since = g, time.Now()
 			return false, err
 		}
@@ -158,9 +159,9 @@ func (d *demo) settled(ctx context.Context) (group, error) {
 }
 
 // chooseVictim takes the last worker that keeps state.
-func (d *demo) chooseVictim(g group) (*worker, error) {
+func (d *demo) chooseVictim(g proc.Group) (*worker, error) {
 	for _, w := range slices.Backward(d.workers) {
-		if len(g.stateful(w)) > 0 {
+		if len(stateful(g, w)) > 0 {
 			return w, nil
 		}
 	}
@@ -168,7 +169,7 @@ func (d *demo) chooseVictim(g group) (*worker, error) {
 }
 
 // kill ends the victim with SIGKILL and returns how many words were uncommitted by then.
-func (d *demo) kill(ctx context.Context, victim *worker, g group) (uncommitted int64, err error) {
+func (d *demo) kill(ctx context.Context, victim *worker, g proc.Group) (uncommitted int64, err error) {
 	d.say("SIGKILL to %s (process %d) under load", victim.clientID, victim.PID())
 	victim.Kill()
 	committed, err := d.admin.FetchOffsets(ctx, appID)
@@ -182,7 +183,7 @@ func (d *demo) kill(ctx context.Context, victim *worker, g group) (uncommitted i
 	if err != nil {
 		return 0, fmt.Errorf("ends of the input: %w", err)
 	}
-	for id, tasks := range g.tasks {
+	for id, tasks := range g.Tasks {
 		for _, task := range tasks {
 			if !strings.HasPrefix(id, victim.clientID+"-") {
 				continue
@@ -210,33 +211,33 @@ func uncommittedOf(task string, committed kadm.OffsetResponses, ends kadm.Listed
 }
 
 // restart starts the victim again and waits until it has its tasks.
-func (d *demo) restart(ctx context.Context, victim *worker, before group) (group, error) {
+func (d *demo) restart(ctx context.Context, victim *worker, before proc.Group) (proc.Group, error) {
 	began := time.Now()
 	if err := d.start(victim, d.eos); err != nil {
-		return group{}, err
+		return proc.Group{}, err
 	}
 	if err := victim.awaitReady(ctx); err != nil {
-		return group{}, err
+		return proc.Group{}, err
 	}
 	d.say("%s is back (process %d) and in RUNNING after %.1f s; the session timeout is %s", victim.clientID, victim.PID(), time.Since(began).Seconds(), sessionTime)
 	return d.settled(ctx)
 }
 
-func (d *demo) compareGroups(before, after group) error {
-	d.say("generation before %d, after %d", before.generation, after.generation)
-	for _, id := range before.ids() {
-		d.say("  %s: %v, after %v", id, before.tasks[id], after.tasks[id])
+func (d *demo) compareGroups(before, after proc.Group) error {
+	d.say("generation before %d, after %d", before.Generation, after.Generation)
+	for _, id := range before.IDs() {
+		d.say("  %s: %v, after %v", id, before.Tasks[id], after.Tasks[id])
 	}
-	if !before.equal(after) {
+	if !before.Equal(after) {
 		return errors.New("generation or tasks have changed: there was a rebalance")
 	}
 	return nil
 }
 
 // compareRestored holds what the victim restored against the state it keeps: the words in its partitions.
-func (d *demo) compareRestored(restored float64, content check.Topic, victim *worker, g group) error {
+func (d *demo) compareRestored(restored float64, content check.Topic, victim *worker, g proc.Group) error {
 	state := 0
-	for _, p := range g.stateful(victim) {
+	for _, p := range stateful(g, victim) {
 		last, err := check.LastCounts(content[p : p+1])
 		if err != nil {
 			return err

@@ -129,15 +129,9 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// group is what a process tells of the group.
-type group struct {
-	generation int32
-	tasks      map[string][]string // by instance id
-}
-
 // stateful lists the partitions whose counts a worker keeps.
-func (g group) stateful(w *worker) (partitions []int) {
-	for id, tasks := range g.tasks {
+func stateful(g proc.Group, w *worker) (partitions []int) {
+	for id, tasks := range g.Tasks {
 		for _, task := range tasks {
 			if p := 0; strings.HasPrefix(id, w.clientID+"-") && scanTask(task, &p) {
 				partitions = append(partitions, p)
@@ -156,58 +150,12 @@ func scanTask(task string, partition *int) bool {
 }
 
 // ask asks every worker about its own threads.
-func (s *stage) ask(ctx context.Context) (group, error) {
-	g := group{generation: -1, tasks: map[string][]string{}}
-	for _, w := range s.workers {
-		m, err := w.rest.Metadata(ctx)
-		if err != nil {
-			return g, err
-		}
-		for _, in := range m.Instances {
-			for _, t := range in.Threads { // only the answering process has them
-				g.tasks[t.InstanceID] = t.ActiveTasks
-				if g.generation >= 0 && g.generation != t.Generation {
-					return g, fmt.Errorf("threads are in generations %d and %d", g.generation, t.Generation)
-				}
-				g.generation = t.Generation
-			}
-		}
+func (s *stage) ask(ctx context.Context) (proc.Group, error) {
+	rests := make([]proc.REST, len(s.workers))
+	for i, w := range s.workers {
+		rests[i] = w.rest
 	}
-	return g, nil
-}
-
-// complete says whether every task has exactly one thread, and every thread its share.
-func (g group) complete(workers int) bool {
-	all := map[string]bool{}
-	total := 0
-	for _, tasks := range g.tasks {
-		total += len(tasks)
-		for _, task := range tasks {
-			all[task] = true
-		}
-	}
-	return len(g.tasks) == workers*threads && total == 2*partitions && len(all) == total
-}
-
-func (g group) equal(o group) bool {
-	if g.generation != o.generation || len(g.tasks) != len(o.tasks) {
-		return false
-	}
-	for id, tasks := range g.tasks {
-		if !slices.Equal(tasks, o.tasks[id]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (g group) ids() []string {
-	ids := make([]string, 0, len(g.tasks))
-	for id := range g.tasks {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return proc.AskGroup(ctx, rests...)
 }
 
 // killAll ends what still runs.
