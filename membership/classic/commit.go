@@ -190,6 +190,9 @@ func (d *Driver) committing() (*view, error) {
 // before, and the tasks are the member's all the same.
 func (d *Driver) refused(token membership.CommitToken, r membership.Request, tp TopicPartition, code int16) error {
 	now := d.view.Load()
+	if now.fatal != nil { // heard of by another request meanwhile
+		return now.fatal
+	}
 	same := now.token.MemberID == token.MemberID
 	switch c := membership.Code(code); c {
 	case membership.RebalanceInProgress:

@@ -106,38 +106,40 @@ func TestTransactionalCommit(t *testing.T) {
 	}
 }
 
-// A member that was replaced cannot commit any more, in neither way, even before its heartbeat tells it so.
+// A member that was replaced cannot commit any more, in neither way, even before its heartbeat tells it so; and its
+// machine hears of it from the commit.
 func TestFencedCommits(t *testing.T) {
 	for _, way := range []membership.Request{membership.OffsetCommit, membership.TxnOffsetCommit} {
 		t.Run(string(way), func(t *testing.T) {
 			w := newWorld(t)
-			cfg := w.config("wc-0", true)
-			cfg.HeartbeatInterval = cfg.SessionTimeout - time.Second // the commit hears it first
-			older := w.join(cfg, kgo.TransactionalID("app"))
+			older := w.join(w.config("wc-0", true), kgo.TransactionalID("app"))
 			older.assigned()
 			token, _ := older.Token()
 			id, epoch := transaction(t, older)
+			// The commits of the older one, without a loop that heartbeats could tell.
+			d := &Driver{cfg: older.cfg, client: older.client, facts: older.facts, inputs: make(chan membership.Input, 1)}
+			d.view.Store(&view{token: token, ok: true, settled: true})
 			w.join(w.config("wc-0", true)).assigned()
 
 			offsets := []Offset{{Topic: w.topic, At: 1, LeaderEpoch: -1}}
 			var err error
 			if way == membership.OffsetCommit {
-				err = older.Commit(t.Context(), offsets)
+				err = d.Commit(t.Context(), offsets)
 			} else {
-				err = older.CommitTxn(t.Context(), "app", id, epoch, offsets)
+				err = d.CommitTxn(t.Context(), "app", id, epoch, offsets)
 			}
-			want := membership.FencedError{InstanceID: cfg.InstanceID, Group: w.group, MemberID: token.MemberID, Request: way}
+			want := membership.FencedError{InstanceID: token.InstanceID, Group: w.group, MemberID: token.MemberID, Request: way}
 			if e, ok := errors.AsType[*membership.FencedError](err); !ok || *e != want {
-				t.Errorf("got %v, want %v", err, &want)
+				t.Fatalf("got %v, want %v", err, &want)
 			}
-			if fatal, ok := older.next().(membership.Fatal); !ok {
-				t.Errorf("got event %v", fatal)
+			if in, ok := (<-d.inputs).(membership.CommitRefused); !ok || in.Code != membership.FencedInstanceID || in.Token != token {
+				t.Errorf("the machine was told %+v", in)
 			}
 		})
 	}
 }
 
-// refusals lists what each answer to a commit means, for a token that is current, one of the generation before, one
+// TestRefusedCommits lists what each answer to a commit means, for a token that is current, one of the generation before, one
 // under which a rebalance runs, and one of an identity that the member no longer has.
 func TestRefusedCommits(t *testing.T) {
 	token := membership.CommitToken{Group: "g", MemberID: "m", InstanceID: "i", Generation: 5}
@@ -148,6 +150,7 @@ func TestRefusedCommits(t *testing.T) {
 	moved := view{token: newer, ok: true, settled: true}
 	replaced := view{token: other, ok: true, settled: true}
 	gone := view{}
+	fenced := view{fatal: &membership.FencedError{InstanceID: "i"}}
 	for _, c := range []struct {
 		name string
 		now  view
@@ -163,6 +166,7 @@ func TestRefusedCommits(t *testing.T) {
 		{"generation, lost meanwhile", gone, kerr.IllegalGeneration, membership.ErrLost, true},
 		{"unknown member", current, kerr.UnknownMemberID, membership.ErrLost, true},
 		{"fenced by itself", replaced, kerr.FencedInstanceID, membership.ErrLost, false},
+		{"fenced, known already", fenced, kerr.UnknownMemberID, fenced.fatal, false},
 		{"group gone", current, kerr.GroupIDNotFound, membership.ErrLost, false},
 		{"producer fenced", current, kerr.ProducerFenced, kerr.ProducerFenced, false},
 		{"coordinator loading", current, kerr.CoordinatorLoadInProgress, kerr.CoordinatorLoadInProgress, false},

@@ -160,9 +160,7 @@ func TestRemovedMemberJoinsAgain(t *testing.T) {
 	p := w.join(w.config("wc-0", true))
 	p.assigned()
 	before, _ := p.Token()
-	if err := (&Driver{cfg: Config{Group: w.group, InstanceID: before.InstanceID}, client: w.client()}).leave(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
+	w.remove(before.InstanceID)
 	if lost, ok := p.next().(membership.Lost); !ok {
 		t.Fatalf("got %v, want Lost", lost)
 	}

@@ -269,6 +269,15 @@ func (w *world) instances() []string {
 	return ids
 }
 
+// remove takes an instance id out of the group, as an operator does.
+func (w *world) remove(instanceID string) {
+	w.t.Helper()
+	d := &Driver{cfg: Config{Group: w.group, InstanceID: instanceID}, client: w.client()}
+	if err := d.leave(w.t.Context(), ""); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // union fails if two assignments share a task, and returns how many tasks they have.
 func (w *world) union(list ...membership.Assigned) int {
 	w.t.Helper()
