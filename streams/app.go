@@ -162,7 +162,7 @@ const watchEvery = time.Second
 
 // lingering is how long the supervisor waits for a thread that was cut short: only a user function that does not return can
 // outlast it.
-const lingering = 10 * time.Second
+var lingering = 10 * time.Second
 
 // outcome is how a thread ended.
 type outcome struct {

@@ -8,13 +8,11 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/streams"
@@ -264,18 +262,13 @@ func TestKilledAtAnyPointUnderExactlyOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(limit); ; runtime.Gosched() { // the state is committed a moment after the output
+	f.eventually("the state to equal the replay", func() bool { // it is committed a moment after the output
 		rows, failed := view.All()
 		got := maps.Collect(rows)
 		if err := failed(); err != nil {
 			t.Fatal(err)
 		}
-		if maps.Equal(got, want) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("state differs from the replay:\n%s", cmp.Diff(want, got))
-		}
-	}
+		return maps.Equal(got, want)
+	})
 	app.end()
 }

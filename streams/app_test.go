@@ -190,6 +190,21 @@ func (f *fixture) countsUntil(want map[string]int64) {
 	}
 }
 
+// eventually waits until a condition holds that nothing announces.
+func (f *fixture) eventually(what string, holds func() bool) {
+	f.Helper()
+	deadline := time.After(limit)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			f.Fatalf("waited %v for %s", limit, what)
+		}
+	}
+}
+
 var poem = []string{"the mill grinds", "the race runs", "the mill race"}
 
 var poemCounts = map[string]int64{"the": 3, "mill": 2, "grinds": 1, "race": 2, "runs": 1}

@@ -275,7 +275,7 @@ func (p *process) threadConfig(index int, tasks []assign.Task) (*thread.Config, 
 }
 
 // commitTimeout bounds the requests of one commit. What they were for is not lost: the commit is tried again.
-const commitTimeout = 30 * time.Second
+var commitTimeout = 30 * time.Second
 
 // transactionalID is the thread's own. That of a static member follows from its instance id, so that a restart fences what its
 // predecessor left, also on a new disk; two applications may share a client id, hence the application's.
