@@ -179,6 +179,8 @@ func TestTransactionGoesOnAfterOrderlyRestart(t *testing.T) {
 	}
 	p.end(t, kgo.TryCommit)
 	p.wantStable(t, client(t, c), 2)
+	c = again(t, c, (*cluster.Cluster).Kill) // and it is in the log, not only in memory
+	p.wantStable(t, client(t, c), 2)
 }
 
 // TestTornWriteIsCut plants what a kill between and within the two writes of a batch leaves.
@@ -249,19 +251,29 @@ func TestProducerGoesOnAfterOldStop(t *testing.T) {
 	dir := t.TempDir()
 	c := start(t, cluster.DataDir(dir), cluster.Topic("lines", 1))
 	addr := c.Brokers()[0]
-	cl := client(t, c)
+	cl := client(t, c, kgo.StopProducerOnDataLossDetected())
 	produce(t, cl, "lines", "a", 1)
-	for i, stop := range []func() error{c.Close, nil} {
-		if stop == nil {
-			stop = c.Kill
-		}
-		if err := stop(); err != nil {
-			t.Fatal(err)
-		}
-		c = start(t, cluster.DataDir(dir), cluster.Listen(addr))
-		produce(t, cl, "lines", fmt.Sprintf("b%d-", i), 2)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
 	}
-	if got := fmt.Sprint(consume(t, client(t, c, fromStart("lines")...), 5)); got != "[a0 b0-0 b0-1 b1-0 b1-1]" {
+	written := filepath.Join(dir, "seq_windows.json")
+	old, err := os.ReadFile(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = start(t, cluster.DataDir(dir), cluster.Listen(addr))
+	for range 3 { // each a batch of its own
+		produce(t, cl, "lines", "b", 1)
+	}
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(written, old, 0o600); err != nil { // a killed process leaves it
+		t.Fatal(err)
+	}
+	c = start(t, cluster.DataDir(dir), cluster.Listen(addr))
+	produce(t, cl, "lines", "c", 1)
+	if got := fmt.Sprint(consume(t, client(t, c, fromStart("lines")...), 5)); got != "[a0 b0 b0 b0 c0]" {
 		t.Errorf("the log holds %s", got)
 	}
 }
