@@ -64,7 +64,7 @@ type Member struct {
 	Previous []taskid.ID
 	// Standby lists the tasks of which the member keeps a copy.
 	Standby []taskid.ID
-	// Offsets tells how far the local state of tasks on the process's disk has come.
+	// Offsets tells of which tasks there is local state on the process's disk, and how far it has come (0: unknown).
 	Offsets map[taskid.ID]int64
 }
 

@@ -60,7 +60,7 @@ func (p *planner) placeRest() {
 	}
 }
 
-// furthest is the largest local state of the task that any process reported.
+// furthest ranks tasks by the largest local state that any process reported.
 func (p *planner) furthest(t *task) int64 {
 	var sum int64
 	for i := range p.processes {
@@ -94,12 +94,14 @@ func (p *planner) reason(t *task, i int) string {
 	if why == "" {
 		why = "nobody had it"
 	}
-	offset := p.processes[p.members[i].process].offsets[t.ID]
+	offset := p.processes[p.members[i].process].offsets[t.ID] - 1
 	switch {
 	case p.atHome(t, i):
 		return why + ", another thread of the process has room"
 	case offset > 0:
 		return why + ", the new process has its state up to " + strconv.FormatInt(offset, 10)
+	case offset == 0:
+		return why + ", the new process has local state of it"
 	default:
 		return why + ", the new member has room"
 	}

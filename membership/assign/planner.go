@@ -40,8 +40,10 @@ func (t *thread) active() int { return t.load[stateful] + t.load[stateless] }
 type process struct {
 	id      string
 	threads []int
-	offsets map[taskid.ID]int64 // the furthest that any of its threads reported
-	copies  int                 // placeStandbys
+	// offsets is one more than the furthest that any of its threads reported, so that local state of which nobody
+	// knows how far it has come counts for something.
+	offsets map[taskid.ID]int64
+	copies  int // placeStandbys
 }
 
 // A task is a task in the making of a plan.
@@ -85,7 +87,7 @@ func (p *planner) joinProcess(i int) {
 	proc := &p.processes[m.process]
 	proc.threads = append(proc.threads, i)
 	for id, sum := range m.Offsets {
-		proc.offsets[id] = max(proc.offsets[id], sum)
+		proc.offsets[id] = max(proc.offsets[id], max(sum, 0)+1)
 	}
 }
 

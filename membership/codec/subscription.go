@@ -34,7 +34,7 @@ type Subscription struct {
 	Owned []taskid.ID
 	// Standby lists the tasks that the member keeps a copy of.
 	Standby []taskid.ID
-	// Offsets tell how far the process's local state of each task on its disk has come.
+	// Offsets lists the tasks of which the process has local state on its disk, and how far that has come (0: unknown).
 	Offsets []TaskOffset
 }
 
