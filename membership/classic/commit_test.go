@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/millrace-io/millrace/membership"
 )
@@ -70,9 +71,19 @@ func transaction(t *testing.T, p *peer) (producerID int64, epoch int16) {
 
 // Offsets of a transaction are not there before it is committed, and who asks for them waits for the decision.
 func TestTransactionalCommit(t *testing.T) {
+	t.Run("transaction version 2", func(t *testing.T) { transactionalCommit(t, true) })
+	t.Run("transaction version 1", func(t *testing.T) {
+		transactionalCommit(t, false, kgo.MaxVersions(kversion.V3_5_0()))
+	})
+}
+
+func transactionalCommit(t *testing.T, implicit bool, opts ...kgo.Opt) {
 	w := newWorld(t)
-	p := w.join(w.config("wc-0", true), kgo.TransactionalID("app-wc-0"))
+	p := w.join(w.config("wc-0", true), append(opts, kgo.TransactionalID("app-wc-0"))...)
 	p.assigned()
+	if p.facts.implicitOffsets != implicit {
+		t.Fatalf("offsets join the transaction by themselves: %v, want %v", p.facts.implicitOffsets, implicit)
+	}
 	tp := TopicPartition{w.topic, 1}
 	for n, outcome := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
 		before, err := p.Committed(t.Context(), []TopicPartition{tp})
