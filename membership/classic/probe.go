@@ -95,8 +95,10 @@ func findCoordinator(ctx context.Context, cfg Config) (node int32, addr string, 
 }
 
 func askCoordinator(ctx context.Context, cfg Config) (node int32, addr string, err error) {
-	// kgo addresses brokers by node id only after it has seen them in metadata.
-	if _, err := kmsg.NewPtrMetadataRequest().RequestWith(ctx, cfg.Client); err != nil {
+	// kgo addresses brokers by node id only after it has seen them in metadata. No topics: nil would mean all.
+	brokers := kmsg.NewPtrMetadataRequest()
+	brokers.Topics = []kmsg.MetadataRequestTopic{}
+	if _, err := brokers.RequestWith(ctx, cfg.Client); err != nil {
 		return 0, "", err
 	}
 	req := kmsg.NewPtrFindCoordinatorRequest()
