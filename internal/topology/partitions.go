@@ -145,44 +145,42 @@ func (p *Plan) explicit() map[string]int32 {
 }
 
 // size gives every repartition topic its fixed count, or the greatest count among the sources of the sub-topologies
-// that write it. Those may be repartition topics themselves, so it iterates until nothing is unknown.
+// that write it. Those may be repartition topics themselves, even the same one, so the counts grow from zero until they
+// are stable.
 func (l *Layout) size(fixed map[string]int32) error {
-	open := map[string]bool{}
-	for _, topic := range l.plan.repartitions() {
-		if count, ok := fixed[topic]; ok {
-			l.counts[topic] = count
-			continue
-		}
-		delete(l.counts, topic)
-		open[topic] = true
+	topics := l.plan.repartitions()
+	for _, topic := range topics {
+		l.counts[topic] = fixed[topic]
 	}
-	for len(open) > 0 {
-		before := len(open)
-		for topic := range open {
-			if count, ok := l.writers(topic, open); ok {
+	for grown := true; grown; {
+		grown = false
+		for _, topic := range topics {
+			if _, ok := fixed[topic]; ok {
+				continue
+			}
+			if count := l.writers(topic); count > l.counts[topic] {
 				l.counts[topic] = count
-				delete(open, topic)
+				grown = true
 			}
 		}
-		if len(open) == before {
-			return errors.New("repartition topics depend on each other in a circle: give one of them an explicit count")
+	}
+	for _, topic := range topics {
+		if l.counts[topic] == 0 {
+			return fmt.Errorf("repartition topic %s gets records from other repartition topics only, in a circle: give one of them an explicit count", topic)
 		}
 	}
 	return nil
 }
 
-func (l *Layout) writers(topic string, open map[string]bool) (count int32, ok bool) {
+// writers is the greatest number of tasks of the sub-topologies that write the topic, as far as it is known.
+func (l *Layout) writers(topic string) (count int32) {
 	for i := range l.plan.Subtopologies {
 		sub := &l.plan.Subtopologies[i]
-		if !slices.Contains(sub.Sinks, topic) {
-			continue
+		if slices.Contains(sub.Sinks, topic) {
+			count = max(count, l.tasks(sub))
 		}
-		if slices.ContainsFunc(sub.Sources, func(s SourceTopic) bool { return open[s.Topic] }) {
-			return 0, false
-		}
-		count = max(count, l.tasks(sub))
 	}
-	return count, true
+	return count
 }
 
 // coerce makes the groups that feed the same state equal. External topics and explicit counts are given and must

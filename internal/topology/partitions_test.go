@@ -177,6 +177,17 @@ func TestMissingTopics(t *testing.T) {
 	}
 }
 
+// TestRepartitionTopicOfItsOwnWriter: a stream merged with its repartitioned self reads what it writes.
+func TestRepartitionTopicOfItsOwnWriter(t *testing.T) {
+	var g graph
+	a := g.source(false, "a")
+	r := g.repartition(a, "r", 0)
+	g.Add(topology.Node{Name: "merge", Parents: []topology.NodeID{a, r}})
+	if got := g.mustResolve(t, map[string]int32{"a": 5}).Count("app-r"); got != 5 {
+		t.Errorf("%d partitions, want 5", got)
+	}
+}
+
 func TestCircleOfRepartitionTopics(t *testing.T) {
 	var g graph
 	x, y := g.source(true, "x"), g.source(true, "y")
