@@ -20,8 +20,8 @@ func (w *world) check() error {
 	for id, s := range w.requests {
 		switch {
 		case waiting[id]:
-		case verb(s.req) == "sync" && !w.m.holds(leaveAnswersParkedSync):
-			// Kafka forgets the Sync of a member that is removed by a leave (D17).
+		case verb(s.req) == "join" && !w.m.holds(repeatedRequestIsAnswered), verb(s.req) == "sync" && !w.m.holds(leaveAnswersParkedSync):
+			// Kafka forgets the Join or Sync that its member repeats, and the Sync of a member that is removed by a leave.
 		default:
 			return fmt.Errorf("%s is neither answered nor parked", w.title(s))
 		}

@@ -162,11 +162,13 @@ func (m *Machine) rejoin(g *group, r Request, q *kmsg.JoinGroupRequest) {
 	}
 }
 
-// parkJoin lets a member's join wait. One that waits already was given up by its client: it is answered
-// REBALANCE_IN_PROGRESS, which asks a client that is still there to join again.
+// parkJoin lets a member's join wait. One that waits already was given up by its client; REBALANCE_IN_PROGRESS asks a
+// client that is still there to join again.
 func (m *Machine) parkJoin(g *group, mb *member, r Request, q *kmsg.JoinGroupRequest) {
 	if mb.join.waiting {
-		m.reply(mb.join.id, joinRefused(mb.id, mb.join.version, kerr.RebalanceInProgress))
+		if m.holds(repeatedRequestIsAnswered) {
+			m.reply(mb.join.id, joinRefused(mb.id, mb.join.version, kerr.RebalanceInProgress))
+		}
 		g.parkedJoins--
 	}
 	mb.join = parked{r.ID, q.Version, true}

@@ -51,6 +51,7 @@ const (
 	supportIgnoresReplaced
 	instanceIDsAreChecked
 	leaveAnswersParkedSync
+	repeatedRequestIsAnswered
 	describeOnlyStableAssignments
 	emptyGroupIDIsRefused
 	rules // number of rules
@@ -109,6 +110,9 @@ var differences = [rules]Difference{
 	leaveAnswersParkedSync: {"D17 parked Sync of a member that is removed by a leave",
 		"never answered",
 		"UNKNOWN_MEMBER_ID"},
+	repeatedRequestIsAnswered: {"parked Join or Sync that its member repeats",
+		"the older one is never answered",
+		"the older one is answered REBALANCE_IN_PROGRESS"},
 	describeOnlyStableAssignments: {"assignments in DescribeGroups outside Stable",
 		"those of the last Stable generation",
 		"none"},

@@ -67,7 +67,7 @@ func differs(given *string, present string) bool {
 
 // parkSync lets a member's Sync wait for the assignment. One that waits already was given up by its client.
 func (m *Machine) parkSync(mb *member, r Request, q *kmsg.SyncGroupRequest) {
-	if mb.sync.waiting {
+	if mb.sync.waiting && m.holds(repeatedRequestIsAnswered) {
 		m.reply(mb.sync.id, syncRefused(mb.sync.version, kerr.RebalanceInProgress))
 	}
 	mb.sync = parked{r.ID, q.Version, true}
