@@ -80,6 +80,7 @@ func (t *Thread) crowded() bool {
 // commit runs C0 to C7. It returns errPutOff when the group cannot take it now, and nil when there was nothing to do.
 func (t *Thread) commit() error {
 	began := time.Now()
+	t.flushDue(began)
 	if !t.prepare() {
 		t.committed = began
 		return nil
@@ -103,6 +104,16 @@ func (t *Thread) commit() error {
 	t.committed = time.Now()
 	t.stats.observeCommit(t.committed.Sub(began))
 	return nil
+}
+
+// flushDue lets states go to disk in the background when it is time, those too whose task has nothing to commit: what a
+// kill takes back is bounded by time only if an idle task is flushed as well.
+func (t *Thread) flushDue(now time.Time) {
+	for _, o := range t.tasks {
+		if o.state != nil {
+			o.state.FlushIfDue(now)
+		}
+	}
 }
 
 // prepare finds the tasks that have something to commit.
