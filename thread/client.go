@@ -29,7 +29,8 @@ func (c *Config) newConsumer() (*kgo.Client, error) {
 		kgo.FetchMaxWait(fetchMaxWait),
 		kgo.FetchMaxBytes(c.FetchMaxBytes),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // a position out of range must be seen, not skipped over
-		kgo.KeepControlRecords(),                    // positions must pass transaction markers
+		kgo.WithPools(newRecordPool()),
+		kgo.KeepControlRecords(), // positions must pass transaction markers
 	)
 	if c.exactlyOnce() {
 		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))

@@ -51,21 +51,20 @@ func (t *Thread) acceptPartition(topic string, fetched *kgo.FetchPartition) erro
 	}
 	records := t.slab[:0]
 	for _, rec := range fetched.Records {
-		if rec.Offset < r.next {
-			continue
+		if rec.Offset >= r.next {
+			r.next = rec.Offset + 1
+			if !rec.Attrs.IsControl() {
+				records = append(records, topology.Record{
+					Key:         rec.Key,
+					Value:       rec.Value,
+					Headers:     headers(rec.Headers),
+					Timestamp:   rec.Timestamp.UnixMilli(),
+					Offset:      rec.Offset,
+					LeaderEpoch: rec.LeaderEpoch,
+				})
+			}
 		}
-		r.next = rec.Offset + 1
-		if rec.Attrs.IsControl() {
-			continue
-		}
-		records = append(records, topology.Record{
-			Key:         rec.Key,
-			Value:       rec.Value,
-			Headers:     headers(rec.Headers),
-			Timestamp:   rec.Timestamp.UnixMilli(),
-			Offset:      rec.Offset,
-			LeaderEpoch: rec.LeaderEpoch,
-		})
+		rec.Recycle()
 	}
 	r.owner.task.EnqueueAt(r.input, records) // copies them
 	r.owner.task.SeenAt(r.input, r.next)

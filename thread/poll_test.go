@@ -1,0 +1,126 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/millrace-io/millrace/internal/taskid"
+)
+
+// fakeConsumer hands out what the test puts into polls.
+type fakeConsumer struct {
+	consumer // calls that a test does not expect end in a nil pointer
+	polls    chan kgo.Fetches
+}
+
+func (f *fakeConsumer) PollRecords(ctx context.Context, _ int) kgo.Fetches {
+	select {
+	case fetches := <-f.polls:
+		return fetches
+	case <-ctx.Done():
+		return kgo.NewErrFetch(ctx.Err())
+	}
+}
+
+func fetched(offset int64) kgo.Fetches {
+	return kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "in", Partitions: []kgo.FetchPartition{{Records: []*kgo.Record{{Offset: offset}}}}}}}}
+}
+
+func offsetOf(f kgo.Fetches) int64 { return f.Records()[0].Offset }
+
+func TestFetcherHandsOverOneBatchAtATime(t *testing.T) {
+	client := &fakeConsumer{polls: make(chan kgo.Fetches)}
+	f := newFetcher(client, 10)
+	f.start(t.Context())
+	client.polls <- fetched(1)
+	select {
+	case client.polls <- fetched(2):
+		t.Fatal("the fetcher polled again although nobody took the first batch")
+	default:
+	}
+	if got := offsetOf(<-f.batches); got != 1 {
+		t.Fatalf("got the batch at %d", got)
+	}
+	client.polls <- fetched(2)
+	if got := offsetOf(<-f.batches); got != 2 {
+		t.Fatalf("got the batch at %d", got)
+	}
+	if _, ok := f.stop(); ok {
+		t.Error("stop returned a batch although none was in hand")
+	}
+}
+
+// What was polled before partitions changed must come out of stop, never after the next start.
+func TestStopReturnsTheBatchInHand(t *testing.T) {
+	client := &fakeConsumer{polls: make(chan kgo.Fetches)}
+	f := newFetcher(client, 10)
+	f.start(t.Context())
+	client.polls <- fetched(7)
+	batch, ok := f.stop()
+	if !ok || offsetOf(batch) != 7 {
+		t.Fatalf("stop returned %v, %v", batch, ok)
+	}
+	f.start(t.Context())
+	client.polls <- fetched(8)
+	if got := offsetOf(<-f.batches); got != 8 {
+		t.Fatalf("after the restart came the batch at %d", got)
+	}
+	f.stop()
+	if _, ok := f.stop(); ok {
+		t.Error("a second stop returned a batch")
+	}
+}
+
+func TestOwnersHandOverOneAtATime(t *testing.T) {
+	o := newOwners()
+	id := taskid.ID{Subtopology: "words"}
+	if err := o.acquire(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("the task was taken away")
+	cancel(gone)
+	if err := o.acquire(ctx, id); !errors.Is(err, gone) {
+		t.Fatalf("acquired a task that is open: %v", err)
+	}
+	got := make(chan error)
+	go func() { got <- o.acquire(t.Context(), id) }()
+	o.release(id)
+	if err := <-got; err != nil {
+		t.Fatal(err)
+	}
+	o.release(id)
+}
+
+func TestRecordPoolKeepsWhatFits(t *testing.T) {
+	p := newRecordPool()
+	s := p.GetRecords(100)
+	p.PutRecords(s)
+	if again := p.GetRecords(50); cap(again) != cap(s) {
+		t.Errorf("a slice of %d was not reused, got one of %d", cap(s), cap(again))
+	}
+	p.PutRecords(make([]kgo.Record, 2*pooledRecords))
+	if got := p.GetRecords(1); cap(got) > pooledRecords {
+		t.Errorf("a slice of %d records was kept", cap(got))
+	}
+}
+
+func TestLifecycleKnowsKafkasStates(t *testing.T) {
+	var seen []string
+	l := lifecycle{notify: func(from, to State) { seen = append(seen, from.String()+">"+to.String()) }}
+	for _, s := range []State{Starting, PartitionsAssigned, Running, Running, PartitionsRevoked, PartitionsAssigned, PendingShutdown, Dead} {
+		l.become(s)
+	}
+	if len(seen) != 7 || seen[1] != "STARTING>PARTITIONS_ASSIGNED" || seen[6] != "PENDING_SHUTDOWN>DEAD" {
+		t.Errorf("changes %v", seen)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a dead thread came back to life")
+		}
+	}()
+	l.become(Running)
+}
