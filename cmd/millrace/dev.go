@@ -127,9 +127,13 @@ func tellRecovery(w io.Writer, r cluster.Recovery) {
 	}
 	fmt.Fprintln(w, "the last stop was not orderly; recovered:")
 	fmt.Fprintf(w, "  %d bytes of unfinished records cut (never acknowledged)\n", r.TornBytes)
-	fmt.Fprintf(w, "  %d open transactions aborted, counted by partition\n", len(r.Transactions))
+	fmt.Fprintf(w, "  %d parts of open transactions ended, and their producers fenced\n", len(r.Transactions))
 	for _, t := range r.Transactions {
-		fmt.Fprintf(w, "    producer %d epoch %d in %s-%d\n", t.ProducerID, t.ProducerEpoch, t.Topic, t.Partition)
+		how := "aborted"
+		if t.Committed {
+			how = "committed, as its producer had asked"
+		}
+		fmt.Fprintf(w, "    producer %d epoch %d in %s-%d: %s\n", t.ProducerID, t.ProducerEpoch, t.Topic, t.Partition, how)
 	}
 	for _, d := range r.Damaged {
 		fmt.Fprintf(w, "  DAMAGED: %s-%d lost %d bytes of records from offset %d on\n", d.Topic, d.Partition, d.Bytes, d.Offset)

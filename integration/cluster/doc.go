@@ -37,12 +37,16 @@
 // # Failure
 //
 // A killed process loses nothing that it acknowledged: every write goes to the operating system before its answer. What
-// the kill cut is found and put right by the next start, and told by [Cluster.Recovery]: the record that was being
-// written, and transactions that were open (they are aborted, and their producers fenced). A power failure may lose
-// acknowledged records, since nothing is synced.
+// the kill cut is put right by the next start, before kfake reads its files, and told by [Cluster.Recovery]: the record
+// that was being written is removed; a transaction whose commit had been asked for is committed everywhere, and any
+// other that was open is aborted; the producers of both are fenced. A power failure may lose acknowledged records, since
+// nothing is synced.
+//
+// kfake's files are read and mended in recovery.go and purge.go, and nowhere else; both belong to the pinned version.
 //
 // # Not relied upon, and not offered
 //
-// There is no replication, no authentication, no quota, and nothing is ever deleted: retention and compaction are off,
-// because kfake's are not safe. Do not keep the only copy of anything here.
+// There is no replication, no authentication, no quota. Retention and compaction are off, because kfake's are not safe:
+// records leave only with their topic or by DeleteRecords, and after a kill some that DeleteRecords removed may be back.
+// kfake's own group coordinator, cleaner and listener are not used. Do not keep the only copy of anything here.
 package cluster
