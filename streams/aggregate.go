@@ -23,7 +23,7 @@ func (g GroupedStream[K, V]) ReduceOrDelete(store string, f func(aggregate, valu
 
 func (g GroupedStream[K, V]) reduce(operator, store string, f step[K, V, V], opts []StoreOption) Table[K, V] {
 	value := need(g.s.b, operator, "value", g.s.value)
-	return aggregated(g, stepSpec(operator, reducePrefix, store, value, f, opts))
+	return aggregated(g, stepSpec(operator, reducePrefix, store, value, nil, f, opts))
 }
 
 // Aggregate folds the values of each key into an aggregate of another type, beginning with initial. A nil serde stands
@@ -34,7 +34,7 @@ func (g GroupedStream[K, V]) Aggregate[A any](store string, initial func() A, ad
 	value serde.Serde[A], opts ...StoreOption) Table[K, A] {
 	const operator = "Aggregate"
 	value = need(g.s.b, operator, "aggregate", value)
-	return aggregated(g, stepSpec(operator, aggregatePrefix, store, value, folding(initial, add), opts))
+	return aggregated(g, stepSpec(operator, aggregatePrefix, store, value, initial, folding(add), opts))
 }
 
 // AggregateOrDelete is [GroupedStream.Aggregate] for types without a null: returning false deletes the row.
@@ -42,7 +42,7 @@ func (g GroupedStream[K, V]) AggregateOrDelete[A any](store string, initial func
 	add func(key K, value V, aggregate A) (A, bool), value serde.Serde[A], opts ...StoreOption) Table[K, A] {
 	const operator = "AggregateOrDelete"
 	value = need(g.s.b, operator, "aggregate", value)
-	return aggregated(g, stepSpec(operator, aggregatePrefix, store, value, foldingOrDelete(initial, add), opts))
+	return aggregated(g, stepSpec(operator, aggregatePrefix, store, value, initial, foldingOrDelete(add), opts))
 }
 
 // step folds one value; found tells whether there is an aggregate. keep false deletes it.
@@ -66,22 +66,12 @@ func reducingOrDelete[K, V any](f func(aggregate, value V) (V, bool)) step[K, V,
 	}
 }
 
-func folding[K, V, A any](initial func() A, add func(K, V, A) A) step[K, V, A] {
-	return func(key K, value V, aggregate A, found bool) (A, bool) {
-		if !found {
-			aggregate = initial()
-		}
-		return add(key, value, aggregate), true
-	}
+func folding[K, V, A any](add func(K, V, A) A) step[K, V, A] {
+	return func(key K, value V, aggregate A, _ bool) (A, bool) { return add(key, value, aggregate), true }
 }
 
-func foldingOrDelete[K, V, A any](initial func() A, add func(K, V, A) (A, bool)) step[K, V, A] {
-	return func(key K, value V, aggregate A, found bool) (A, bool) {
-		if !found {
-			aggregate = initial()
-		}
-		return add(key, value, aggregate)
-	}
+func foldingOrDelete[K, V, A any](add func(K, V, A) (A, bool)) step[K, V, A] {
+	return func(key K, value V, aggregate A, _ bool) (A, bool) { return add(key, value, aggregate) }
 }
 
 // aggregateSpec describes an unwindowed aggregate.
@@ -92,11 +82,12 @@ type aggregateSpec[K, V, A any] struct {
 	make                    func(aggregateSite[K, A]) receiver[K, V]
 }
 
-func stepSpec[K, V, A any](operator, prefix, store string, value serde.Serde[A], f step[K, V, A], opts []StoreOption) aggregateSpec[K, V, A] {
+func stepSpec[K, V, A any](operator, prefix, store string, value serde.Serde[A], initial func() A, f step[K, V, A],
+	opts []StoreOption) aggregateSpec[K, V, A] {
 	return aggregateSpec[K, V, A]{
 		operator: operator, prefix: prefix, store: store, value: value, opts: opts,
 		make: func(a aggregateSite[K, A]) receiver[K, V] {
-			return &aggregateNode[K, V, A]{aggregateSite: a, value: value, step: f, nulls: nullOf[A]()}
+			return &aggregateNode[K, V, A]{aggregateSite: a, rows: rowCodec[A]{value: value, initial: initial, wantOld: a.old}, step: f, nulls: nullOf[A]()}
 		},
 	}
 }
@@ -124,7 +115,6 @@ func aggregated[K, V, A any](g GroupedStream[K, V], spec aggregateSpec[K, V, A])
 // aggregateNode folds values into rows.
 type aggregateNode[K, V, A any] struct {
 	aggregateSite[K, A]
-	value serde.Serde[A]
 	step  step[K, V, A]
 	nulls nullness[A]
 	rows  rowCodec[A]
@@ -139,54 +129,79 @@ func (n *aggregateNode[K, V, A]) receive(r record[K, V]) error {
 	if err != nil {
 		return n.stateFailed(err)
 	}
-	var aggregate A
-	c := change[A]{hasOld: found && n.old}
+	at := r.ts
 	if found {
 		r.ts = max(r.ts, ts)
-		if aggregate, c.old, err = n.rows.decode(n.value, stored, n.old); err != nil {
-			return n.stateFailed(err)
-		}
 	}
 	n.enter()
+	var c change[A]
+	aggregate, err := n.rows.before(stored, found, &c)
+	if err != nil {
+		return n.stateFailed(err)
+	}
 	c.new, c.hasNew = n.step(r.key, r.value, aggregate, found)
 	c.hasNew = c.hasNew && !n.nulls.null(c.new)
-	row, err := n.rows.encode(n.value, c.new, c.hasNew)
+	row, err := n.rows.encode(c.new, c.hasNew)
 	if err != nil {
 		return n.rt.Fail(topology.FailEncode, n.name, fmt.Errorf("aggregate: %w", err))
 	}
-	if err := n.kv.Put(key, row, r.ts); err != nil {
+	if row != nil { // Kafka's changelog has deletions under the record's own time
+		at = r.ts
+	}
+	if err := n.kv.Put(key, row, at); err != nil {
 		return n.stateFailed(err)
 	}
 	return n.out.forward(update(&r, c))
 }
 
-// rowCodec holds the buffers in which rows of a store are decoded and encoded.
-type rowCodec[A any] struct{ in, old, out []byte }
+// rowCodec decodes and encodes the rows of a store, in buffers of its own.
+type rowCodec[A any] struct {
+	value        serde.Serde[A]
+	initial      func() A // of a row that does not exist; nil when there is none
+	wantOld      bool
+	in, old, out []byte
+}
 
-// decode copies the stored bytes first: they are valid until the next call on a store only, but a serde may alias them
-// and the value lives on through everything downstream. The old value, if wanted, is decoded on its own, because the
-// aggregate may be changed in place.
-func (c *rowCodec[A]) decode(s serde.Serde[A], stored []byte, wantOld bool) (aggregate, old A, err error) {
-	c.in = append(c.in[:0], stored...)
-	if aggregate, err = s.Decode(c.in); err == nil && wantOld {
-		c.old = append(c.old[:0], stored...)
-		old, err = s.Decode(c.old)
+// before returns the row that a record meets, and fills the old value of the change if somebody wants it. A row that does
+// not exist begins with the initial value, which counts as its old value, too, as in Kafka Streams.
+//
+// Old value and aggregate are made one by one, because the aggregate may be changed in place.
+func (c *rowCodec[A]) before(stored []byte, found bool, to *change[A]) (aggregate A, err error) {
+	if !found && c.initial == nil {
+		return aggregate, nil
 	}
+	if c.wantOld {
+		to.hasOld = true
+		if to.old, err = c.row(&c.old, stored, found); err != nil {
+			return aggregate, err
+		}
+	}
+	return c.row(&c.in, stored, found)
+}
+
+// row copies the stored bytes before it decodes them: they are valid until the next call on a store only, but a serde may
+// alias them, and the value lives on through everything downstream.
+func (c *rowCodec[A]) row(buf *[]byte, stored []byte, found bool) (A, error) {
+	if !found {
+		return c.initial(), nil
+	}
+	*buf = append((*buf)[:0], stored...)
+	v, err := c.value.Decode(*buf)
 	if err != nil {
-		return aggregate, old, fmt.Errorf("stored row: %w", err)
+		return v, fmt.Errorf("stored row: %w", err)
 	}
-	return aggregate, old, nil
+	return v, nil
 }
 
 // encode returns the row to store, nil for a deletion.
-func (c *rowCodec[A]) encode(s serde.Serde[A], v A, keep bool) ([]byte, error) {
+func (c *rowCodec[A]) encode(v A, keep bool) ([]byte, error) {
 	if !keep {
 		return nil, nil
 	}
 	if c.out == nil {
 		c.out = make([]byte, 0, 16) // an empty row must not look like a deletion
 	}
-	row, err := s.Append(c.out[:0], v)
+	row, err := c.value.Append(c.out[:0], v)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (n *countNode[K, V]) receive(r record[K, V]) error {
 	if err := n.kv.Put(key, n.bytes[:], r.ts); err != nil {
 		return n.stateFailed(err)
 	}
-	return n.out.forward(update(&r, change[int64]{new: count + 1, hasNew: true, old: count, hasOld: found}))
+	return n.out.forward(update(&r, change[int64]{new: count + 1, hasNew: true, old: count, hasOld: true}))
 }
 
 // update returns a table update of the record's key, with its time and headers.

@@ -207,6 +207,20 @@ func TestAggregatesDeleteRows(t *testing.T) {
 	}
 }
 
+// TestInitialValueIsTheOldValue: what Kafka Streams does for a filter above an aggregate whose initial value matches.
+func TestInitialValueIsTheOldValue(t *testing.T) {
+	b := streams.NewBuilder()
+	g := b.Stream("in", serde.String, serde.String).GroupByKey()
+	g.Count("counts").Filter(func(_ string, n int64) bool { return n != 1 }).
+		MapValues(func(n int64) string { return fmt.Sprint(n) }).ToStream().To("not-one", nil, nil)
+	g.Aggregate("texts", func() string { return "" }, func(_, v, a string) string { return a + v }, nil).
+		Filter(func(_, v string) bool { return v != "" }).ToStream().To("texts", nil, nil)
+	d := start(t, b)
+	pipe(t, d, "in", "k=@1", "k=a@2")
+	expect(t, d, "not-one", "k=-@1 h:", "k=2@2 h:a")
+	expect(t, d, "texts", "k=a@2 h:a")
+}
+
 func TestWindowsAndLateness(t *testing.T) {
 	b := streams.NewBuilder()
 	b.Stream("in", serde.String, serde.String).GroupByKey().

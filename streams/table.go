@@ -48,7 +48,8 @@ func (t Table[K, V]) Ref() TableRef[K, V] {
 }
 
 // Filter keeps the rows for which keep returns true. A row that ceases to match is deleted downstream. Nothing is sent
-// for a row that matched neither before nor now, if the table is kept in a store.
+// for a row that matched neither before nor now, if the table is kept in a store. Before its first record, a row of an
+// aggregate counts as its initial value, as in Kafka Streams: if that matches, a deletion is sent.
 func (t Table[K, V]) Filter(keep func(K, V) bool, opts ...Option) Table[K, V] {
 	return t.filter("Filter", keep, true, opts)
 }
@@ -132,6 +133,6 @@ type toStreamNode[K, V any] struct{ out *outlet[K, V] }
 
 func (n toStreamNode[K, V]) receive(r record[K, change[V]]) error {
 	return n.out.forward(record[K, V]{
-		key: r.key, value: r.value.new, ts: r.ts, headers: r.headers, tombstone: !r.value.hasNew,
+		key: r.key, value: r.value.row(), ts: r.ts, headers: r.headers, tombstone: !r.value.hasNew,
 	})
 }

@@ -69,7 +69,9 @@ func (s Stream[K, V]) table(n topology.Node, store string, all operatorOptions) 
 		if err != nil {
 			return nil, err
 		}
-		return &storedTableNode[K, V]{site: at, key: s.key, value: s.value, kv: kv, old: old, out: out}, nil
+		return &storedTableNode[K, V]{
+			site: at, key: s.key, kv: kv, rows: rowCodec[V]{value: s.value, wantOld: old.wanted}, out: out,
+		}, nil
 	})
 	return Table[K, V]{b: s.b, node: node, key: s.key, value: s.value, store: store, old: old}
 }
@@ -90,13 +92,11 @@ func (n *passingTableNode[K, V]) receive(r record[K, V]) error {
 // storedTableNode keeps the rows.
 type storedTableNode[K, V any] struct {
 	site
-	key   serde.Serde[K]
-	value serde.Serde[V]
-	kv    statestore.KeyValueStore
-	old   *oldValues
-	buf   []byte // of the encoded key
-	rows  rowCodec[V]
-	out   *outlet[K, change[V]]
+	key  serde.Serde[K]
+	kv   statestore.KeyValueStore
+	buf  []byte // of the encoded key
+	rows rowCodec[V]
+	out  *outlet[K, change[V]]
 }
 
 func (n *storedTableNode[K, V]) receive(r record[K, V]) error {
@@ -110,12 +110,12 @@ func (n *storedTableNode[K, V]) receive(r record[K, V]) error {
 	}
 	n.buf = key
 	c := change[V]{new: r.value, hasNew: !r.tombstone}
-	if n.old.wanted {
-		if c.old, c.hasOld, err = n.current(key); err != nil {
+	if n.rows.wantOld {
+		if err := n.previous(key, &c); err != nil {
 			return n.rt.Fail(topology.FailState, n.name, err)
 		}
 	}
-	row, err := n.rows.encode(n.value, c.new, c.hasNew)
+	row, err := n.rows.encode(c.new, c.hasNew)
 	if err != nil {
 		return n.rt.Fail(topology.FailEncode, n.name, fmt.Errorf("value: %w", err))
 	}
@@ -125,11 +125,13 @@ func (n *storedTableNode[K, V]) receive(r record[K, V]) error {
 	return n.out.forward(update(&r, c))
 }
 
-func (n *storedTableNode[K, V]) current(key []byte) (v V, ok bool, err error) {
-	stored, _, ok, err := n.kv.Get(key)
-	if err != nil || !ok {
-		return v, false, err
+// previous fills the old value of the change.
+func (n *storedTableNode[K, V]) previous(key []byte, c *change[V]) error {
+	stored, _, found, err := n.kv.Get(key)
+	if err != nil || !found {
+		return err
 	}
-	v, _, err = n.rows.decode(n.value, stored, false)
-	return v, err == nil, err
+	c.hasOld = true
+	c.old, err = n.rows.row(&n.rows.old, stored, true)
+	return err
 }

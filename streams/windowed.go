@@ -27,7 +27,8 @@ func (w WindowedStream[K, V]) Count(store string, opts ...StoreOption) WindowedT
 	}
 	return windowed(w, windowSpec[K, V, int64]{
 		operator: "Count", prefix: aggregatePrefix, store: store, value: serde.Int64, opts: opts, nulls: true,
-		step: func(_ K, _ V, count int64, _ bool) (int64, bool) { return count + 1, true },
+		initial: func() int64 { return 0 },
+		step:    func(_ K, _ V, count int64, _ bool) (int64, bool) { return count + 1, true },
 	})
 }
 
@@ -48,7 +49,7 @@ func (w WindowedStream[K, V]) Aggregate[A any](store string, initial func() A, a
 	const operator = "Aggregate"
 	value = need(w.g.s.b, operator, "aggregate", value)
 	return windowed(w, windowSpec[K, V, A]{
-		operator: operator, prefix: aggregatePrefix, store: store, value: value, opts: opts, step: folding(initial, add),
+		operator: operator, prefix: aggregatePrefix, store: store, value: value, opts: opts, initial: initial, step: folding(add),
 	})
 }
 
@@ -57,6 +58,7 @@ type windowSpec[K, V, A any] struct {
 	operator, prefix, store string
 	value                   serde.Serde[A]
 	opts                    []StoreOption
+	initial                 func() A // nil without an initial value
 	step                    step[K, V, A]
 	nulls                   bool // tombstones are aggregated even if V is not nullable
 }
@@ -86,8 +88,9 @@ func windowed[K, V, A any](w WindowedStream[K, V], spec windowSpec[K, V, A]) Win
 			return nil, err
 		}
 		return &windowNode[K, V, A]{
-			site: at, key: key, value: spec.value, step: spec.step, store: rows, calc: w.def.Calc(), now: at.rt.Clock(store),
-			drops: !spec.nulls && !nullOf[V]().nullable(), nulls: nullOf[A](), old: old.wanted, out: out,
+			site: at, key: key, step: spec.step, store: rows, calc: w.def.Calc(), now: at.rt.Clock(store),
+			drops: !spec.nulls && !nullOf[V]().nullable(), nulls: nullOf[A](),
+			rows: rowCodec[A]{value: spec.value, initial: spec.initial, wantOld: old.wanted}, out: out,
 		}, nil
 	})
 	return WindowedTable[K, A]{b: b, node: node, key: key, value: spec.value, store: store, def: w.def, old: old}
@@ -97,14 +100,12 @@ func windowed[K, V, A any](w WindowedStream[K, V], spec windowSpec[K, V, A]) Win
 type windowNode[K, V, A any] struct {
 	site
 	key   serde.Serde[K]
-	value serde.Serde[A]
 	step  step[K, V, A]
 	store statestore.WindowStore
 	calc  window.Calc
 	now   *int64 // stream time
 	drops bool   // tombstones are dropped
 	nulls nullness[A]
-	old   bool   // somebody asked for old values
 	buf   []byte // of the encoded key
 	rows  rowCodec[A]
 	out   *outlet[window.Key[K], change[A]]
@@ -143,22 +144,26 @@ func (n *windowNode[K, V, A]) fold(r *record[K, V], key []byte, start int64) err
 	if err != nil {
 		return n.stateFailed(err)
 	}
-	ts = max(r.ts, ts)
-	var aggregate A
-	c := change[A]{hasOld: found && n.old}
-	if !found {
+	if ts = max(r.ts, ts); !found {
 		ts = r.ts
-	} else if aggregate, c.old, err = n.rows.decode(n.value, stored, n.old); err != nil {
-		return n.stateFailed(err)
 	}
 	n.enter()
+	var c change[A]
+	aggregate, err := n.rows.before(stored, found, &c)
+	if err != nil {
+		return n.stateFailed(err)
+	}
 	c.new, c.hasNew = n.step(r.key, r.value, aggregate, found)
 	c.hasNew = c.hasNew && !n.nulls.null(c.new)
-	row, err := n.rows.encode(n.value, c.new, c.hasNew)
+	row, err := n.rows.encode(c.new, c.hasNew)
 	if err != nil {
 		return n.rt.Fail(topology.FailEncode, n.name, fmt.Errorf("aggregate: %w", err))
 	}
-	if err := n.store.Put(key, start, row, ts); err != nil {
+	at := r.ts // Kafka's changelog has deletions under the record's own time
+	if row != nil {
+		at = ts
+	}
+	if err := n.store.Put(key, start, row, at); err != nil {
 		return n.stateFailed(err)
 	}
 	return n.out.forward(record[window.Key[K], change[A]]{
