@@ -164,12 +164,12 @@ func (m *Machine) storeRename(g *group, mb *member) {
 	}
 }
 
-// storeRemovals stores that static members are gone while others remain: without the record they would be back after
+// storeRemovals stores that static members are gone while others remain, be it only a handed out id: without the record they would be back after
 // a failover and hold their partitions for a whole session. It reports whether there was anything to store; if not,
 // then is not called.
 func (m *Machine) storeRemovals(g *group, then continuation) bool {
-	if len(g.members) == 0 || !m.holds(staticRemovalIsStored) {
-		return false
+	if !m.holds(staticRemovalIsStored) || len(g.members) == 0 && len(g.pending) == 0 {
+		return false // a group that nobody is left in becomes Empty now, which is stored anyway
 	}
 	image := withoutGone(g.image, g)
 	if image == g.image {
