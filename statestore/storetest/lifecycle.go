@@ -56,6 +56,7 @@ func runLifecycle(t *testing.T, newDisk func(t testing.TB) Disk) {
 		}
 		k.close()
 	})
+	t.Run("every batch is a whole commit", func(t *testing.T) { runEveryBatch(t, newDisk(t)) })
 	t.Run("a crash after a flush loses what came later, exactly", func(t *testing.T) {
 		k := openTask(t, newDisk(t))
 		k.put("a", "1", 1)
@@ -111,6 +112,56 @@ func runRestore(t *testing.T, newDisk func(t testing.TB) Disk) {
 	k.put("a", "later", 20)
 	k.commit(statestore.Offset{Store: kvName, Next: 13})
 	expect(t, "a", k.get("a"), "later@20")
+	k.close()
+}
+
+// watched is an engine that calls applied after each batch.
+type watched struct {
+	statestore.Engine
+	applied func()
+}
+
+func (w *watched) Apply(b *statestore.Batch) error {
+	err := w.Engine.Apply(b)
+	w.applied()
+	return err
+}
+
+// runEveryBatch crashes after each batch that reaches the engine, and finds data, offsets, observed time and number of
+// one commit each time. Commit n gives everything the number n.
+func runEveryBatch(t *testing.T, disk Disk) {
+	const commits = 10
+	engine := disk.Open(t)
+	batches := 0
+	w := &watched{Engine: engine, applied: func() {}}
+	s, err := statestore.OpenState(w, specs, statestore.StateOptions{})
+	must(t, err)
+	w.applied = func() {
+		batches++
+		must(t, engine.Flush(t.Context()))
+		checkWhole(t, openTask(t, disk.Crash(t)), batches)
+	}
+	k := &task{t: t, disk: disk, state: s}
+	k.kv, _ = s.KeyValue(kvName)
+	k.windows, _ = s.Window(windowName)
+	for n := 1; n <= commits; n++ {
+		k.put("n", fmt.Sprint(n), int64(n))
+		k.putWindow("n", int64(n)*windowSize, fmt.Sprint(n))
+		k.commit(statestore.Offset{Store: kvName, Next: int64(n)}, statestore.Offset{Store: windowName, Next: int64(n)})
+	}
+	expect(t, "batches", fmt.Sprint(batches), fmt.Sprint(commits))
+	must(t, s.Close(t.Context()))
+}
+
+func checkWhole(t testing.TB, k *task, n int) {
+	t.Helper()
+	expect(t, "commit", fmt.Sprint(k.state.Seq()), fmt.Sprint(n))
+	expect(t, "offset of the table", offset(k.state, kvName), fmt.Sprint(n))
+	expect(t, "offset of the windows", offset(k.state, windowName), fmt.Sprint(n))
+	expect(t, "value", k.get("n"), fmt.Sprintf("%d@%d", n, n))
+	start := n * windowSize
+	expect(t, "observed", fmt.Sprint(k.windows.ObservedTime()), fmt.Sprint(start))
+	expect(t, "window", k.getWindow("n", int64(start)), fmt.Sprintf("%d@%d", n, start+1))
 	k.close()
 }
 

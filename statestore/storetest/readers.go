@@ -29,19 +29,17 @@ func runReaders(t *testing.T, newDisk func(t testing.TB) Disk) {
 	started := make(chan struct{}, readers)
 	for range readers {
 		running.Go(func() {
-			for first, last := true, uint64(0); ; first = false {
-				n, err := readView(k.state, keys)
-				if errors.Is(err, statestore.ErrClosed) && !first {
-					return
-				}
-				if err != nil || n < last {
-					t.Errorf("view shows %d after %d, error %v", n, last, err)
-					return
+			last, err := readView(k.state, keys)
+			started <- struct{}{}
+			for err == nil {
+				var n uint64
+				if n, err = readView(k.state, keys); err == nil && n < last {
+					err = fmt.Errorf("view shows %d after %d", n, last)
 				}
 				last = n
-				if first {
-					started <- struct{}{}
-				}
+			}
+			if !errors.Is(err, statestore.ErrClosed) {
+				t.Error(err)
 			}
 		})
 	}
