@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,13 +21,13 @@ func (p *Plan) Describe() string {
 // described is a node with its neighbours, sources over the same topics merged.
 type described struct {
 	*Node
-	before, after []*described
+	before, after nodeSet
 	size          int // nodes on all paths down from here, itself included
 }
 
 func (s *Subtopology) describe(b *strings.Builder) {
 	nodes := s.link()
-	order(nodes)
+	slices.SortFunc(nodes, compareNodes)
 	for _, n := range nodes {
 		switch n.Kind {
 		case Source:
@@ -39,15 +38,15 @@ func (s *Subtopology) describe(b *strings.Builder) {
 			fmt.Fprintf(b, "    Processor: %s (stores: [%s])\n", n.Name, strings.Join(slices.Sorted(slices.Values(n.Stores)), ", "))
 		}
 		if n.Kind != SinkKind {
-			fmt.Fprintf(b, "      --> %s\n", names(n.after))
+			fmt.Fprintf(b, "      --> %s\n", names(n.after.all()))
 		}
 		if n.Kind != Source {
-			fmt.Fprintf(b, "      <-- %s\n", names(n.before))
+			fmt.Fprintf(b, "      <-- %s\n", names(n.before.all()))
 		}
 	}
 }
 
-// link connects the nodes. Going backward through the topological order, sizes are complete when they are needed.
+// link connects the nodes in the order in which Kafka does it.
 func (s *Subtopology) link() []*described {
 	byID := map[NodeID]*described{}
 	var nodes []*described
@@ -56,35 +55,32 @@ func (s *Subtopology) link() []*described {
 			byID[n.id] = byID[first]
 			continue
 		}
-		d := &described{Node: n, size: 1}
-		byID[n.id] = d
-		nodes = append(nodes, d)
-		for _, parent := range n.Parents {
-			before := byID[parent]
-			d.before = append(d.before, before)
-			before.after = append(before.after, d)
-		}
+		byID[n.id] = &described{Node: n, size: 1}
+		nodes = append(nodes, byID[n.id])
 	}
-	for _, d := range slices.Backward(nodes) {
-		for _, child := range d.after {
-			d.size += child.size
+	for _, d := range hashOrder(nodes) {
+		for _, parent := range d.Parents {
+			before := byID[parent]
+			d.before.add(before)
+			before.after.add(d)
+			before.grow(d.size)
 		}
 	}
 	return nodes
 }
 
-// order sorts as Kafka does: the biggest sub-tree first, then by name.
-func order(nodes []*described) {
-	slices.SortFunc(nodes, func(a, b *described) int {
-		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.Name, b.Name))
-	})
+// grow adds a sub-tree's size to a node and to all above it that are linked already.
+func (d *described) grow(size int) {
+	d.size += size
+	for _, before := range d.before.all() {
+		before.grow(size)
+	}
 }
 
 func names(nodes []*described) string {
 	if len(nodes) == 0 {
 		return "none"
 	}
-	order(nodes)
 	all := make([]string, len(nodes))
 	for i, n := range nodes {
 		all[i] = n.Name

@@ -1,9 +1,6 @@
 package topology
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // mergeSources maps every source that reads the topics of an earlier one to that one: as in Kafka Streams, two streams
 // over the same topics are one source node. They may decode it differently, so each keeps an entry of its own.
@@ -24,8 +21,8 @@ func (g *Graph) mergeSources() map[NodeID]NodeID {
 	return merged
 }
 
-// split returns the sub-topologies as lists of nodes in topological order. Their order is Kafka's: by the smallest name
-// of a source node.
+// split returns the sub-topologies as lists of nodes in topological order. Their order is Kafka's: by the first node that
+// was declared.
 func (g *Graph) split(merged map[NodeID]NodeID) [][]*Node {
 	sets := newUnionFind(len(g.nodes))
 	users := map[string]NodeID{}
@@ -43,29 +40,19 @@ func (g *Graph) split(merged map[NodeID]NodeID) [][]*Node {
 			users[store] = n.id
 		}
 	}
-	byRoot := map[NodeID][]*Node{}
+	index := map[NodeID]int{}
+	var parts [][]*Node
 	for _, n := range g.nodes {
 		root := sets.find(n.id)
-		byRoot[root] = append(byRoot[root], n)
-	}
-	parts := make([][]*Node, 0, len(byRoot))
-	for _, nodes := range byRoot {
-		parts = append(parts, nodes)
-	}
-	slices.SortFunc(parts, func(a, b []*Node) int {
-		return strings.Compare(smallestSource(a, merged), smallestSource(b, merged))
-	})
-	return parts
-}
-
-func smallestSource(nodes []*Node, merged map[NodeID]NodeID) string {
-	smallest := ""
-	for _, n := range nodes {
-		if _, dup := merged[n.id]; n.Kind == Source && !dup && (smallest == "" || n.Name < smallest) {
-			smallest = n.Name
+		i, ok := index[root]
+		if !ok {
+			i = len(parts)
+			index[root] = i
+			parts = append(parts, nil)
 		}
+		parts[i] = append(parts[i], n)
 	}
-	return smallest
+	return parts
 }
 
 // copartitions returns the groups of sources that feed the same store, in full names. State is kept by key and a key must

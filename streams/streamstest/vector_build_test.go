@@ -22,6 +22,7 @@ type result struct {
 type (
 	stream         = streams.Stream[any, any]
 	table          = streams.Table[any, any]
+	countTable     = streams.Table[any, int64]
 	grouped        = streams.GroupedStream[any, any]
 	windowedStream = streams.WindowedStream[any, any]
 	windowedTable  = streams.WindowedTable[any, any]
@@ -281,10 +282,13 @@ func (v *vectorBuilder) windowedBy(s statement) result {
 	panic(notCovered("window " + w.text("type")))
 }
 
-// count is Count where its table is only written to a topic. Elsewhere it is the same by Aggregate, because Count's int64 would
-// hide nulls from the functions behind it, which Java's Long does not; names and bytes are equal.
+// count is Count, unless its rows reach an operator of a stream: there Count's int64 would hide nulls from functions, which
+// Java's Long does not. Aggregate does the same then, but the counter of generated names differs by one.
 func (v *vectorBuilder) count(s statement) result {
-	if !v.onlyWritten(s.text("id")) {
+	if v.reachesStream(s.text("id")) {
+		if s.sub("materialized").text("store") == "" {
+			panic(notCovered("op count without a store name before operators of a stream"))
+		}
 		return v.fold(s, kindInt64, func() any { return int64(0) }, function{name: "count"}.aggregator())
 	}
 	store, opts := materialized(s)
@@ -295,12 +299,27 @@ func (v *vectorBuilder) count(s statement) result {
 	return result{in.Count(store, opts...), r.key, kindInt64}
 }
 
-// onlyWritten reports whether nothing but "to" refers to a statement.
-func (v *vectorBuilder) onlyWritten(id string) bool {
-	return !slices.ContainsFunc(v.topology, func(s statement) bool {
-		refers := s.text("input") == id || s.text("left") == id || s.text("right") == id || slices.Contains(s.texts("inputs"), id)
-		return refers && s.text("op") != "to"
+// reachesStream reports whether a table's rows, as they are, reach an operator of a stream other than "to".
+func (v *vectorBuilder) reachesStream(id string) bool {
+	return slices.ContainsFunc(v.consumers(id), func(s statement) bool {
+		switch s.text("op") {
+		case "table_filter", "table_filter_not":
+			return v.reachesStream(s.text("id"))
+		case "to_stream":
+			return slices.ContainsFunc(v.consumers(s.text("id")), func(s statement) bool { return s.text("op") != "to" })
+		}
+		return false
 	})
+}
+
+func (v *vectorBuilder) consumers(id string) []statement {
+	var all []statement
+	for _, s := range v.topology {
+		if s.text("input") == id || slices.Contains(s.texts("inputs"), id) {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 func isWindowed(r result) bool {
@@ -331,28 +350,45 @@ func (v *vectorBuilder) fold(s statement, value kind, initial func() any, add fu
 	return result{in.Aggregate(store, initial, add, value.serde(), opts...), r.key, value}
 }
 
-func (v *vectorBuilder) tableFilter(s statement) result {
+func (v *vectorBuilder) tableFilter(s statement) result    { return v.filterTable(s, true) }
+func (v *vectorBuilder) tableFilterNot(s statement) result { return v.filterTable(s, false) }
+
+func (v *vectorBuilder) filterTable(s statement, keep bool) result {
+	test := s.fn("fn").predicate()
+	if r := v.results[s.text("input")]; isCounts(r) {
+		counts := r.op.(countTable)
+		return result{counts.Filter(func(k any, n int64) bool { return test(k, n) == keep }), r.key, r.value}
+	}
 	in, r := input[table](v, s)
-	return result{in.Filter(s.fn("fn").predicate()), r.key, r.value}
+	if !keep {
+		return result{in.FilterNot(test), r.key, r.value}
+	}
+	return result{in.Filter(test), r.key, r.value}
 }
 
-func (v *vectorBuilder) tableFilterNot(s statement) result {
-	in, r := input[table](v, s)
-	return result{in.FilterNot(s.fn("fn").predicate()), r.key, r.value}
+func isCounts(r result) bool {
+	_, ok := r.op.(countTable)
+	return ok
 }
 
 // tableMapValues hides the key from the function: Table.MapValues does not show it.
 func (v *vectorBuilder) tableMapValues(s statement) result {
-	in, r := input[table](v, s)
 	f := s.fn("fn")
 	if strings.HasPrefix(f.name, "key") {
 		panic(notCovered("op table_map_values with a function of the key"))
 	}
 	m := f.mapper()
+	if r := v.results[s.text("input")]; isCounts(r) {
+		return result{r.op.(countTable).MapValues(func(n int64) any { return m.apply(nil, n) }), r.key, m.out(r.key, r.value)}
+	}
+	in, r := input[table](v, s)
 	return result{in.MapValues(func(x any) any { return m.apply(nil, x) }), r.key, m.out(r.key, r.value)}
 }
 
 func (v *vectorBuilder) toStream(s statement) result {
+	if r := v.results[s.text("input")]; isCounts(r) {
+		return result{r.op.(countTable).ToStream(), r.key, r.value}
+	}
 	in, r := input[table](v, s)
 	return typed(in.ToStream(), r.key, r.value)
 }
@@ -365,9 +401,11 @@ func (v *vectorBuilder) to(s statement) result {
 	switch in := from.op.(type) {
 	case stream:
 		in.To(topic, key, from.value.serde())
+	case streams.Stream[any, int64]:
+		in.To(topic, key, serde.Int64)
 	case table:
 		in.ToStream().To(topic, key, from.value.serde())
-	case streams.Table[any, int64]:
+	case countTable:
 		in.ToStream().To(topic, key, serde.Int64)
 	case windowedTable:
 		out.window = in.Ref().WindowSize()
