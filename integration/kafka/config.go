@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strconv"
 	"text/template"
 )
 
@@ -85,16 +86,14 @@ func (c Config) logFile() string    { return filepath.Join(c.home(), "broker.log
 func (c Config) properties() string { return filepath.Join(c.home(), "server.properties") }
 func (c Config) recordFile() string { return filepath.Join(c.home(), "broker.json") }
 
-// choosePorts fills in the ports that were left to us. The free ports are released before the broker binds
-// them: another process may take one in between, and the broker then says so in its log.
+// choosePorts fills in the ports that were left to us and checks the others, so that a busy one is named before a
+// JVM starts. The ports are released before the broker binds them: another process may take one in between, and
+// the broker then says so in its log.
 func (c *Config) choosePorts() error {
 	for _, port := range []*int{&c.Port, &c.ControllerPort} {
-		if *port != 0 {
-			continue
-		}
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(*port)))
 		if err != nil {
-			return fmt.Errorf("kafka: no free port: %w", err)
+			return fmt.Errorf("kafka: broker %s cannot have port %d (0 chooses a free one): %w", c.Name, *port, err)
 		}
 		defer l.Close() // both stay bound until both are chosen, so that they differ
 		*port = l.Addr().(*net.TCPAddr).Port

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -57,6 +58,18 @@ func TestPortsDiffer(t *testing.T) {
 	}
 	if cfg.Port == 0 || cfg.ControllerPort == 0 || cfg.Port == cfg.ControllerPort {
 		t.Errorf("chose ports %d and %d", cfg.Port, cfg.ControllerPort)
+	}
+}
+
+func TestBusyPortIsNamed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cfg := Config{Name: "single", Port: l.Addr().(*net.TCPAddr).Port}
+	if err := cfg.choosePorts(); err == nil || !strings.Contains(err.Error(), fmt.Sprint(cfg.Port)) {
+		t.Errorf("a busy port: %v", err)
 	}
 }
 
