@@ -122,7 +122,7 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	c.groups.post(coordinator.Loaded{Partition: 0, Records: records})
 	return &front{
 		versions: served, groups: c.groups, topics: topics, log: c.log, tail: c.tail, intents: c.intents,
-		dir: c.dir, broker: c.broker, logger: cfg.logger,
+		epochs: newEpochs(), dir: c.dir, broker: c.broker, logger: cfg.logger,
 	}, nil
 }
 

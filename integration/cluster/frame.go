@@ -23,7 +23,7 @@ const (
 	trustedFrame = 1 << 20
 
 	// readBuffer bounds how far into a frame the listener looks before it decides where the frame goes. Only a Produce
-	// request is looked into beyond its fixed header (see noReply), so only there must client id and transactional id fit.
+	// request is looked into beyond its fixed header (see lookInto), so only there must client id and transactional id fit.
 	readBuffer = 16 << 10
 )
 
@@ -58,6 +58,9 @@ type frame struct {
 	key     int16
 	version int16
 	corr    int32
+
+	noReply bool      // a Produce request with acks=0, the only request that gets no answer
+	txn     *producer // a Produce request's transactional producer, as its first batch names it; nil if there is none
 }
 
 // A frameReader cuts a byte stream into frames and trusts none of their lengths.
@@ -80,12 +83,16 @@ func (f frameReader) peek() (frame, error) {
 	if size < minFrame || size > maxFrame {
 		return frame{}, fmt.Errorf("%w: length %d is not in %d..%d", errFrame, size, minFrame, maxFrame)
 	}
-	return frame{
+	fr := frame{
 		size:    int(size),
 		key:     int16(binary.BigEndian.Uint16(b[4:])),
 		version: int16(binary.BigEndian.Uint16(b[6:])),
 		corr:    int32(binary.BigEndian.Uint32(b[8:])),
-	}, nil
+	}
+	if fr.key == keyProduce {
+		err = f.lookInto(&fr)
+	}
+	return fr, err
 }
 
 // take consumes the frame that peek described and returns it with its length prefix.
@@ -107,28 +114,62 @@ func (f frameReader) take(fr frame) ([]byte, error) {
 	}
 }
 
-// noReply reports whether the frame is a Produce request with acks=0, the only request that gets no answer. It looks at
-// no more than the read buffer holds: header, transactional id, acks.
-func (f frameReader) noReply(fr frame) (bool, error) {
-	if fr.key != keyProduce {
-		return false, nil
-	}
+// lookInto reads what is needed of a Produce request, in no more of it than the read buffer holds.
+func (f frameReader) lookInto(fr *frame) error {
 	b, err := f.r.Peek(min(4+fr.size, readBuffer))
 	if err != nil {
-		return false, noEOF(err)
+		return noEOF(err)
 	}
 	reader := kbin.Reader{Src: b[4+minFrame:]}
 	skipHeader(&reader, fr.version >= 9)
+	var txnID *string
 	if fr.version >= 9 {
-		reader.CompactNullableString()
+		txnID = reader.CompactNullableString()
 	} else {
-		reader.NullableString()
+		txnID = reader.NullableString()
 	}
-	acks := reader.Int16()
+	fr.noReply = reader.Int16() == 0
 	if !reader.Ok() {
-		return false, fmt.Errorf("%w: Produce header with client id and transactional id is longer than %d bytes", errFrame, len(b))
+		return fmt.Errorf("%w: Produce header with client id and transactional id is longer than %d bytes", errFrame, len(b))
 	}
-	return acks == 0, nil
+	if txnID != nil {
+		fr.txn = firstProducer(&reader, fr.version)
+	}
+	return nil
+}
+
+// firstProducer reads on behind the acks of a Produce request, up to the header of the first batch. It returns nil if
+// there is no whole one.
+func firstProducer(reader *kbin.Reader, version int16) *producer {
+	reader.Int32() // time-out
+	switch {
+	case version >= 13:
+		reader.CompactArrayLen()
+		reader.Span(16) // topic id
+		reader.CompactArrayLen()
+	case version >= 9:
+		reader.CompactArrayLen()
+		reader.CompactString()
+		reader.CompactArrayLen()
+	default:
+		reader.ArrayLen()
+		_ = reader.String()
+		reader.ArrayLen()
+	}
+	reader.Int32() // partition
+	if version >= 9 {
+		reader.Uvarint() // length of the batch
+	} else {
+		reader.Int32()
+	}
+	batch := reader.Span(batchHeaderSize)
+	if !reader.Ok() || len(batch) < batchHeaderSize {
+		return nil
+	}
+	return &producer{
+		id:    int64(binary.BigEndian.Uint64(batch[batchProducerAt:])),
+		epoch: int16(binary.BigEndian.Uint16(batch[batchEpochAt:])),
+	}
 }
 
 // skipHeader reads the part of a request header that follows the correlation id and returns the client id.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/millrace-io/millrace/membership/coordinator"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -22,9 +23,6 @@ func readAll(r io.Reader, each func(fr frame, raw []byte)) error {
 	for {
 		fr, err := frames.peek()
 		if err != nil {
-			return err
-		}
-		if _, err := frames.noReply(fr); err != nil {
 			return err
 		}
 		raw, err := frames.take(fr)
@@ -43,7 +41,7 @@ func TestFramesSurviveAnySplit(t *testing.T) {
 			req := kmsg.NewPtrProduceRequest()
 			req.Version, req.Acks, req.TransactionID = version, acks, kmsg.StringPtr("tx")
 			raw := encode(req, int32(len(want)))
-			want = append(want, frame{size: len(raw) - 4, key: 0, version: version, corr: int32(len(want))})
+			want = append(want, frame{size: len(raw) - 4, key: 0, version: version, corr: int32(len(want)), noReply: acks == 0})
 			stream = append(stream, raw...)
 		}
 	}
@@ -68,19 +66,24 @@ func TestFramesSurviveAnySplit(t *testing.T) {
 	}
 }
 
-func TestNoReplyIsAcksZero(t *testing.T) {
+func TestLookIntoProduce(t *testing.T) {
+	batch := recordBatch([]coordinator.Record{{Key: []byte("k")}}, producer{id: 1 << 40, epoch: 7, transactional: true})
 	for version := int16(3); version <= 13; version++ {
 		for _, acks := range []int16{-1, 0, 1} {
 			for _, txn := range []*string{nil, kmsg.StringPtr("tx")} {
 				req := kmsg.NewPtrProduceRequest()
 				req.Version, req.Acks, req.TransactionID = version, acks, txn
-				frames := newFrameReader(bytes.NewReader(encode(req, 1)))
-				fr, err := frames.peek()
+				partition := kmsg.ProduceRequestTopicPartition{Partition: 3, Records: batch}
+				req.Topics = []kmsg.ProduceRequestTopic{{Topic: "lines", TopicID: [16]byte{1}, Partitions: []kmsg.ProduceRequestTopicPartition{partition}}}
+				fr, err := newFrameReader(bytes.NewReader(encode(req, 1))).peek()
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, err := frames.noReply(fr); err != nil || got != (acks == 0) {
-					t.Errorf("version %d acks %d: no reply %v, %v", version, acks, got, err)
+				if fr.noReply != (acks == 0) {
+					t.Errorf("version %d acks %d: no reply %v", version, acks, fr.noReply)
+				}
+				if txn == nil && fr.txn != nil || txn != nil && (fr.txn == nil || *fr.txn != producer{id: 1 << 40, epoch: 7}) {
+					t.Errorf("version %d, transactional %v: producer %+v", version, txn != nil, fr.txn)
 				}
 			}
 		}

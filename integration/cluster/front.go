@@ -23,6 +23,7 @@ type front struct {
 	log      *offsetLog
 	tail     *tail
 	intents  *intents
+	epochs   *epochs
 	dir      *dataDir
 	broker   *broker
 	logger   *slog.Logger
@@ -38,9 +39,11 @@ func (f *front) route(fr frame) (destination, error) {
 	if coordinator.Handles(fr.key) {
 		return local, nil
 	}
-	switch fr.key {
-	case keyDeleteTopics, keyDeleteRecords, keyEndTxn:
+	switch {
+	case fr.key == keyDeleteTopics, fr.key == keyDeleteRecords, fr.key == keyEndTxn:
 		return inspect, nil
+	case fr.txn != nil && f.epochs.stale(*fr.txn):
+		return local, nil
 	}
 	return toKfake, nil
 }
@@ -65,6 +68,8 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 		}
 	case *kmsg.EndTxnRequest:
 		return f.endTxn(req)
+	case *kmsg.ProduceRequest:
+		resp = refuseStale(req)
 	default:
 		resp, err = f.groups.serve(gone, clientID, host, req)
 	}
@@ -77,12 +82,15 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 // after keeps two orders that clients rely on: a topic is known to the coordinator before its creator hears that it
 // exists, and the offsets of a transaction are decided before its producer hears that it ended. The second also lets
 // the coordinator tell the transactions of one producer apart: a marker reaches it before the next commit does.
-func (f *front) after(key int16) func() {
-	switch key {
+func (f *front) after(fr frame) after {
+	switch fr.key {
 	case keyCreateTopics, keyDeleteTopics, keyCreatePartitions:
-		return f.readTopics
+		return func([]byte) { f.readTopics() }
 	case keyInitProducerID:
-		return f.awaitMarkers
+		return func(response []byte) {
+			f.epochs.learn(kmsg.NewPtrInitProducerIDResponse(), fr.version, response)
+			f.awaitMarkers()
+		}
 	}
 	return nil
 }
@@ -93,8 +101,9 @@ func (f *front) endTxn(req *kmsg.EndTxnRequest) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	return verdict{after: func() {
+	return verdict{after: func(response []byte) {
 		done()
+		f.epochs.learn(kmsg.NewPtrEndTxnResponse(), req.Version, response)
 		f.awaitMarkers()
 	}}, nil
 }

@@ -23,8 +23,8 @@ type router interface {
 	// goes to kfake. It may block as long as a JoinGroup parks; gone is closed when the connection is.
 	answer(gone <-chan struct{}, host string, fr frame, raw []byte) (verdict, error)
 
-	// after returns what is to be done between kfake's answer to a request with that key and the client's sight of it.
-	after(key int16) func()
+	// after returns what is to be done between kfake's answer to a request and the client's sight of it.
+	after(fr frame) after
 }
 
 type destination uint8
@@ -35,10 +35,13 @@ const (
 	inspect             // the router looks at the body first
 )
 
+// An after is given the whole response frame.
+type after func(response []byte)
+
 // A verdict is what a router makes of a frame that it has looked into.
 type verdict struct {
 	answer []byte // a whole response frame; nil passes the request on to kfake
-	after  func() // of a request that is passed on; nil means router.after
+	after  after  // of a request that is passed on; nil means router.after
 }
 
 // A guard is a client's connection as kfake sees it. kfake reads requests from it and writes whole responses to it, one
@@ -61,7 +64,7 @@ type guard struct {
 	once sync.Once
 
 	mu      sync.Mutex
-	pending []func() // what to do after each request that kfake has read and not answered; at most two, it reads one ahead
+	pending []after // what to do after each request that kfake has read and not answered; at most two, it reads one ahead
 	closed  bool
 	settled sync.Cond
 }
@@ -129,23 +132,13 @@ func (g *guard) next() error {
 
 // pass lets kfake read the frame from the socket.
 func (g *guard) pass(fr frame) error {
-	noReply, err := g.frames.noReply(fr)
-	if err != nil {
-		return err
-	}
 	g.left = 4 + fr.size
-	if !noReply {
-		g.expect(g.l.router.after(fr.key))
-	}
+	g.expect(fr, g.l.router.after(fr))
 	return nil
 }
 
 // collect reads a frame as a whole, and has it answered if it is not for kfake.
 func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
-	noReply, err := g.frames.noReply(fr)
-	if err != nil {
-		return false, err
-	}
 	raw, err := g.frames.take(fr)
 	if err != nil {
 		return false, err
@@ -164,20 +157,21 @@ func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
 		}
 	}
 	if v.after == nil {
-		v.after = g.l.router.after(fr.key)
+		v.after = g.l.router.after(fr)
 	}
 	g.held.Reset(raw)
 	g.left = len(raw)
-	if !noReply {
-		g.expect(v.after)
-	}
+	g.expect(fr, v.after)
 	return true, nil
 }
 
 // expect notes that kfake will answer.
-func (g *guard) expect(after func()) {
+func (g *guard) expect(fr frame, then after) {
+	if fr.noReply {
+		return
+	}
 	g.mu.Lock()
-	g.pending = append(g.pending, after)
+	g.pending = append(g.pending, then)
 	g.mu.Unlock()
 }
 
@@ -198,10 +192,10 @@ func (g *guard) Write(p []byte) (int, error) {
 		g.mu.Unlock()
 		return 0, net.ErrClosed
 	}
-	after := g.pending[0]
+	then := g.pending[0]
 	g.mu.Unlock()
-	if after != nil {
-		after()
+	if then != nil {
+		then(p)
 	}
 	n, err := g.Conn.Write(p)
 	g.mu.Lock()

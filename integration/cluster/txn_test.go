@@ -218,9 +218,13 @@ func TestNewIncarnationEndsTheOldTransaction(t *testing.T) {
 	if err := old.offsetAs(ctx, id, epoch, "lines", 6); !errors.Is(err, kerr.InvalidProducerEpoch) {
 		t.Fatalf("offset of the zombie: %v, want INVALID_PRODUCER_EPOCH", err)
 	}
+	// The old client does not know yet that it is fenced, and goes on with its transaction.
+	if err := old.cl.ProduceSync(ctx, &kgo.Record{Topic: "lines", Value: []byte("late")}).FirstErr(); !errors.Is(err, kerr.InvalidProducerEpoch) {
+		t.Fatalf("record of the zombie: %v, want INVALID_PRODUCER_EPOCH", err)
+	}
 	state, err := kadm.NewClient(other).DescribeTransactions(ctx, "tx")
 	if err != nil || state["tx"].State == "Ongoing" {
-		t.Fatalf("the zombie's commit left the successor with a transaction: %+v, %v", state["tx"], err)
+		t.Fatalf("the zombie left the successor with a transaction: %+v, %v", state["tx"], err)
 	}
 	successor.begin(t, "w")
 	if err := successor.offset(ctx, 7); err != nil {
