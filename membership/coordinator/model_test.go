@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // TestModel lets random clients (up to four static and three dynamic ones) meet restarts, removals, zombies, slow,
 // failing and lost appends and restarts of the coordinator, and checks every invariant after every step. A failing
-// seed prints a script that can be put into testdata.
+// seed prints a minimal script that can be put into testdata.
 //
 // MODEL_SEEDS sets the number of seeds, MODEL_SEED runs a single one.
 func TestModel(t *testing.T) {
@@ -22,32 +23,85 @@ func TestModel(t *testing.T) {
 	if testing.Short() {
 		last = 100
 	}
-	if s := os.Getenv("MODEL_SEEDS"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("MODEL_SEEDS=%s is not a number", s)
-		}
+	if n, ok := modelNumber(t, "MODEL_SEEDS"); ok {
 		last = n
 	}
-	if s := os.Getenv("MODEL_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("MODEL_SEED=%s is not a number", s)
-		}
+	if n, ok := modelNumber(t, "MODEL_SEED"); ok {
 		first, last = n, n
 	}
-	for seed := first; seed <= last; seed++ {
-		profile := Profile(seed % 2)
-		m := newModel(seed, profile)
-		if err := m.run(); err != nil {
-			t.Fatalf("seed %d: %v\nscenario seed-%d profile=%s\n%s", seed, err, seed, profile, strings.Join(m.script, "\n"))
+	var next, ran atomic.Uint64
+	next.Store(first - 1)
+	failed := make(chan struct{})
+	var once sync.Once
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for seed := next.Add(1); seed <= last; seed = next.Add(1) {
+				select {
+				case <-failed:
+					return
+				default:
+				}
+				if m := newModel(seed, allSteps()); m.run() != nil {
+					once.Do(func() { close(failed) })
+					t.Error(minimal(seed))
+					return
+				}
+				ran.Add(1)
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d seeds", ran.Load())
+}
+
+func modelNumber(t *testing.T, name string) (uint64, bool) {
+	s := os.Getenv(name)
+	if s == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%s is not a number", name, s)
+	}
+	return n, true
+}
+
+// modelSteps is how many random steps a seed has before its clients settle.
+const modelSteps = 150
+
+func allSteps() []int {
+	steps := make([]int, modelSteps)
+	for i := range steps {
+		steps[i] = i
+	}
+	return steps
+}
+
+// minimal leaves out of a failing seed every step that its failure does not need, and returns the failure with the
+// script of what remains. Each step has random numbers of its own, so that leaving one out does not change the others.
+func minimal(seed uint64) string {
+	steps := allSteps()
+	for size := len(steps) / 2; size > 0; size /= 2 {
+		for at := 0; at+size <= len(steps); {
+			fewer := slices.Delete(slices.Clone(steps), at, at+size)
+			if newModel(seed, fewer).run() != nil {
+				steps = fewer
+			} else {
+				at += size
+			}
 		}
 	}
+	m := newModel(seed, steps)
+	err := m.run()
+	return fmt.Sprintf("seed %d: %v\n\nscenario seed-%d profile=%s\n----\n\n%s", seed, err, seed, m.w.m.cfg.Profile, strings.Join(m.script, "\n"))
 }
 
 // model drives clients against a world.
 type model struct {
-	rnd        *rand.Rand
+	seed       uint64
+	steps      []int
+	rnd        *rand.Rand // of the present step
 	w          *world
 	clients    []*modelClient
 	script     []string
@@ -58,8 +112,9 @@ type model struct {
 	excused bool
 }
 
-func newModel(seed uint64, p Profile) *model {
-	m := &model{rnd: rand.New(rand.NewPCG(seed, 345)), w: newWorld(p, newArgs(nil))}
+func newModel(seed uint64, steps []int) *model {
+	m := &model{seed: seed, steps: steps, w: newWorld(Profile(seed%2), newArgs(nil))}
+	m.roll(-1)
 	for i := range 1 + m.rnd.IntN(4) {
 		m.clients = append(m.clients, &modelClient{m: m, name: string(rune('a' + i)), static: true})
 	}
@@ -69,13 +124,23 @@ func newModel(seed uint64, p Profile) *model {
 	return m
 }
 
+// roll gives a step its random numbers.
+func (m *model) roll(step int) { m.rnd = rand.New(rand.NewPCG(m.seed, uint64(step))) }
+
 func (m *model) run() error {
-	for range 150 {
+	for _, step := range m.steps {
+		m.roll(step)
 		if err := m.random(); err != nil {
 			return err
 		}
 	}
+	m.roll(modelSteps)
 	return m.settle()
+}
+
+// expect ends the script with what does not hold, so that it fails where it is pasted.
+func (m *model) expect(format string, v ...any) {
+	m.script = append(m.script, "expect "+fmt.Sprintf(format, v...), "----", "ok", "")
 }
 
 // do runs one line and checks everything.
@@ -185,6 +250,7 @@ func (m *model) settle() error {
 			return err
 		}
 	}
+	m.expect("state=Stable")
 	return fmt.Errorf("after quiet time the group is %+v", m.w.m.groups["g"])
 }
 
@@ -201,169 +267,4 @@ func (m *model) settled() bool {
 		}
 	}
 	return running == 0 || g.state == stable && len(g.members) == running
-}
-
-// modelClient is a consumer that follows the protocol, as Kafka's own does.
-type modelClient struct {
-	m       *model
-	name    string
-	static  bool
-	stopped bool
-	id      string
-	old     string // the id of an earlier incarnation
-	run     int    // incarnations so far
-	member  bool   // it has an assignment of this generation
-	joined  bool   // it has to sync
-	leads   []string
-	gen     int32
-	asked   *sent // its request under way
-	askedAt time.Time
-}
-
-func (c *modelClient) identity() string {
-	if c.static {
-		return ":" + c.name
-	}
-	return c.id
-}
-
-func (c *modelClient) who() string {
-	s := fmt.Sprintf("as=%s%d member=%s client=%s", c.name, c.run, c.id, c.name)
-	if c.static {
-		s += " instance=" + c.name
-	}
-	return s
-}
-
-func (c *modelClient) ask(format string, v ...any) error {
-	if err := c.m.do(format+" "+c.who(), v...); err != nil {
-		return err
-	}
-	c.asked, c.askedAt = c.m.w.names[fmt.Sprintf("%s%d", c.name, c.run)], c.m.w.now
-	return c.hear()
-}
-
-// hear takes the answer, if there is one; a request that is lost or takes too long is given up.
-func (c *modelClient) hear() error {
-	s := c.asked
-	switch {
-	case s == nil:
-		return nil
-	case s.answer != nil:
-		c.asked = nil
-		return c.answered(s)
-	case s.lost || c.m.w.now.Sub(c.askedAt) > time.Minute:
-		c.asked = nil
-		c.member, c.joined = false, false
-	}
-	return nil
-}
-
-// act does what is next: wait, sync, heartbeat or join.
-func (c *modelClient) act() error {
-	c.stopped = false
-	if err := c.hear(); err != nil || c.asked != nil {
-		return err
-	}
-	switch {
-	case c.joined:
-		var assign []string
-		for _, id := range c.leads {
-			assign = append(assign, id+":"+id[:strings.LastIndex(id, "-")])
-		}
-		return c.ask("sync generation=%d assign=(%s)", c.gen, strings.Join(assign, ","))
-	case c.member:
-		return c.ask("heartbeat generation=%d", c.gen)
-	}
-	protocol := "range"
-	if c.m.rnd.IntN(8) == 0 {
-		protocol = fmt.Sprintf("range:v%d", c.m.rnd.IntN(3))
-	}
-	return c.ask("join protocols=(%s,roundrobin)", protocol)
-}
-
-func (c *modelClient) restart() error {
-	if c.static {
-		c.old = c.id
-		c.forget()
-	}
-	return nil
-}
-
-func (c *modelClient) forget() {
-	c.run++
-	c.id, c.member, c.joined, c.asked = "", false, false, nil
-}
-
-func (c *modelClient) stop() error {
-	c.stopped = true
-	c.forget()
-	return nil
-}
-
-// zombie is an earlier incarnation that does not know yet.
-func (c *modelClient) zombie() error {
-	if c.old == "" || c.old == c.id {
-		return nil
-	}
-	if err := c.m.do("heartbeat as=zombie member=%s instance=%s", c.old, c.name); err != nil {
-		return err
-	}
-	answer := errorsIn(c.m.w.names["zombie"].answer)[0]
-	if c.member && !c.m.excused && answer != 82 && answer != 25 {
-		return fmt.Errorf("%s was replaced by %s, and is answered %s", c.old, c.id, errorText(answer))
-	}
-	return nil
-}
-
-func (c *modelClient) commit() error {
-	if !c.member || c.asked != nil {
-		return nil
-	}
-	return c.ask("commit generation=%d offsets=(t/%d:%d)", c.gen, c.m.rnd.IntN(4), c.m.rnd.IntN(100))
-}
-
-// answered reacts as Kafka's client does.
-func (c *modelClient) answered(s *sent) error {
-	errorCode := errorsIn(s.answer)[0]
-	switch errorCode {
-	case 0:
-		return c.succeeded(s.answer)
-	case 79:
-		c.id = s.answer.(*kmsg.JoinGroupResponse).MemberID
-	case 25:
-		c.id, c.member, c.joined = "", false, false
-	case 82:
-		if !c.m.excused {
-			return fmt.Errorf("%s is the newest holder of its instance and was fenced", c.m.w.title(s))
-		}
-		c.forget()
-	case 22, 27:
-		c.member, c.joined = false, false
-	case 14, 15, 16, -1:
-		if _, join := s.answer.(*kmsg.JoinGroupResponse); join {
-			c.member = false
-		}
-	default:
-		return fmt.Errorf("%s was answered %s", c.m.w.title(s), errorText(errorCode))
-	}
-	return nil
-}
-
-func (c *modelClient) succeeded(resp kmsg.Response) error {
-	switch r := resp.(type) {
-	case *kmsg.JoinGroupResponse:
-		c.id, c.gen, c.joined, c.leads = r.MemberID, r.Generation, true, nil
-		if r.LeaderID == r.MemberID && !r.SkipAssignment {
-			for _, mb := range r.Members {
-				c.leads = append(c.leads, mb.MemberID)
-			}
-		}
-	case *kmsg.SyncGroupResponse:
-		c.joined, c.member = false, true
-		if got := string(r.MemberAssignment); got != "" && got != c.name {
-			return fmt.Errorf("%s got the assignment of %s", c.name, got)
-		}
-	}
-	return nil
 }

@@ -59,6 +59,9 @@ func (s *script) run(d *datadriven.TestData) string {
 			continue
 		}
 		out, err := w.run(d.Cmd, a)
+		if err == nil {
+			err = w.check()
+		}
 		if err != nil {
 			s.t.Errorf("%s: %s, profile %s: %s: %v", d.Pos, s.name, profile, d.Cmd, err)
 			out += fmt.Sprintf("FAILED: %v\n", err)

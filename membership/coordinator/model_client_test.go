@@ -1,0 +1,178 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// modelClient is a consumer that follows the protocol, as Kafka's own does.
+type modelClient struct {
+	m       *model
+	name    string
+	static  bool
+	stopped bool
+	id      string
+	old     string // the id of an earlier incarnation
+	run     int    // incarnations so far
+	member  bool   // it has an assignment of this generation
+	joined  bool   // it has to sync
+	leads   []string
+	gen     int32
+	asked   *sent // its request under way
+	askedAt time.Time
+}
+
+func (c *modelClient) identity() string {
+	if c.static {
+		return ":" + c.name
+	}
+	return c.id
+}
+
+func (c *modelClient) who() string {
+	s := fmt.Sprintf("as=%s%d member=%s client=%s", c.name, c.run, c.id, c.name)
+	if c.static {
+		s += " instance=" + c.name
+	}
+	return s
+}
+
+func (c *modelClient) ask(format string, v ...any) error {
+	if err := c.m.do(format+" "+c.who(), v...); err != nil {
+		return err
+	}
+	c.asked, c.askedAt = c.m.w.names[fmt.Sprintf("%s%d", c.name, c.run)], c.m.w.now
+	return c.hear()
+}
+
+// hear takes the answer, if there is one; a request that is lost or takes too long is given up.
+func (c *modelClient) hear() error {
+	s := c.asked
+	switch {
+	case s == nil:
+		return nil
+	case s.answer != nil:
+		c.asked = nil
+		return c.answered(s)
+	case s.lost || c.m.w.now.Sub(c.askedAt) > time.Minute:
+		c.asked = nil
+		c.member, c.joined = false, false
+	}
+	return nil
+}
+
+// act does what is next: wait, sync, heartbeat or join.
+func (c *modelClient) act() error {
+	c.stopped = false
+	if err := c.hear(); err != nil || c.asked != nil {
+		return err
+	}
+	switch {
+	case c.joined:
+		var assign []string
+		for _, id := range c.leads {
+			assign = append(assign, id+":"+id[:strings.LastIndex(id, "-")])
+		}
+		return c.ask("sync generation=%d assign=(%s)", c.gen, strings.Join(assign, ","))
+	case c.member:
+		return c.ask("heartbeat generation=%d", c.gen)
+	}
+	protocol := "range"
+	if c.m.rnd.IntN(8) == 0 {
+		protocol = fmt.Sprintf("range:v%d", c.m.rnd.IntN(3))
+	}
+	return c.ask("join protocols=(%s,roundrobin)", protocol)
+}
+
+func (c *modelClient) restart() error {
+	if c.static {
+		c.old = c.id
+		c.forget()
+	}
+	return nil
+}
+
+func (c *modelClient) forget() {
+	c.run++
+	c.id, c.member, c.joined, c.asked = "", false, false, nil
+}
+
+func (c *modelClient) stop() error {
+	c.stopped = true
+	c.forget()
+	return nil
+}
+
+// zombie is an earlier incarnation that does not know yet.
+func (c *modelClient) zombie() error {
+	if c.old == "" || c.old == c.id {
+		return nil
+	}
+	if err := c.m.do("heartbeat as=zombie member=%s instance=%s", c.old, c.name); err != nil {
+		return err
+	}
+	answer := errorsIn(c.m.w.names["zombie"].answer)[0]
+	if c.member && !c.m.excused && answer != 82 && answer != 25 {
+		c.m.expect("answer=zombie error=82")
+		return fmt.Errorf("%s was replaced by %s, and is answered %s", c.old, c.id, errorText(answer))
+	}
+	return nil
+}
+
+func (c *modelClient) commit() error {
+	if !c.member || c.asked != nil {
+		return nil
+	}
+	return c.ask("commit generation=%d offsets=(t/%d:%d)", c.gen, c.m.rnd.IntN(4), c.m.rnd.IntN(100))
+}
+
+// answered reacts as Kafka's client does.
+func (c *modelClient) answered(s *sent) error {
+	errorCode := errorsIn(s.answer)[0]
+	switch errorCode {
+	case 0:
+		return c.succeeded(s.answer)
+	case 79:
+		c.id = s.answer.(*kmsg.JoinGroupResponse).MemberID
+	case 25:
+		c.id, c.member, c.joined = "", false, false
+	case 82:
+		if !c.m.excused {
+			c.m.expect("answer=%s error=0", s.name)
+			return fmt.Errorf("%s is the newest holder of its instance and was fenced", c.m.w.title(s))
+		}
+		c.forget()
+	case 22, 27:
+		c.member, c.joined = false, false
+	case 14, 15, 16, -1:
+		if _, join := s.answer.(*kmsg.JoinGroupResponse); join {
+			c.member = false
+		}
+	default:
+		c.m.expect("answer=%s error=0", s.name)
+		return fmt.Errorf("%s was answered %s", c.m.w.title(s), errorText(errorCode))
+	}
+	return nil
+}
+
+func (c *modelClient) succeeded(resp kmsg.Response) error {
+	switch r := resp.(type) {
+	case *kmsg.JoinGroupResponse:
+		c.id, c.gen, c.joined, c.leads = r.MemberID, r.Generation, true, nil
+		if r.LeaderID == r.MemberID && !r.SkipAssignment {
+			for _, mb := range r.Members {
+				c.leads = append(c.leads, mb.MemberID)
+			}
+		}
+	case *kmsg.SyncGroupResponse:
+		c.joined, c.member = false, true
+		if got := string(r.MemberAssignment); got != "" && got != c.name {
+			c.m.expect("answer=%s%d assignment=%s", c.name, c.run, c.name)
+			return fmt.Errorf("%s got the assignment of %s", c.name, got)
+		}
+	}
+	return nil
+}
