@@ -21,6 +21,14 @@ type change[V any] struct {
 	hasNew, hasOld bool
 }
 
+// row returns the new value, and the zero value for a deletion: an operator that deletes may leave what it saw in new.
+func (c *change[V]) row() (v V) {
+	if c.hasNew {
+		v = c.new
+	}
+	return v
+}
+
 // receiver is an operator of one task, as its parent sees it.
 type receiver[K, V any] interface {
 	// receive processes one record. An error ends the processing of the input record; what may be skipped has been

@@ -79,6 +79,6 @@ func (n *toKeyedStreamNode[K, V, J]) receive(r record[window.Key[K], change[V]])
 	n.enter()
 	key := n.f(r.key)
 	return n.out.forward(record[J, V]{
-		key: key, value: r.value.new, ts: r.ts, headers: r.headers, noKey: n.keys.null(key), tombstone: !r.value.hasNew,
+		key: key, value: r.value.row(), ts: r.ts, headers: r.headers, noKey: n.keys.null(key), tombstone: !r.value.hasNew,
 	})
 }

@@ -193,13 +193,34 @@ func (v *vectorBuilder) filterNot(s statement) result {
 func (v *vectorBuilder) mapPairs(s statement) result {
 	in, r := input[stream](v, s)
 	p := s.fn("fn").pair()
-	return typed(in.Map(p.apply, named(s)...), p.key(r.key, r.value), p.value(r.key, r.value))
+	mapped := in.TryMap(func(k, value any) (j, w any, err error) {
+		defer asError(&err)
+		j, w = p.apply(k, value)
+		return j, w, nil
+	}, named(s)...)
+	return typed(mapped, p.key(r.key, r.value), p.value(r.key, r.value))
+}
+
+// asError is what a function that can fail does with a panic of the catalogue's functions: the handler then decides about this
+// operator alone, as it does in Java. A panic that reaches the task leaves out the rest of the record.
+func asError(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%v", p)
+	}
 }
 
 func (v *vectorBuilder) mapValues(s statement) result {
 	in, r := input[stream](v, s)
-	m := s.fn("fn").mapper()
-	return typed(in.MapValuesWithKey(m.apply, named(s)...), r.key, m.out(r.key, r.value))
+	f := s.fn("fn")
+	m := f.mapper()
+	if strings.HasPrefix(f.name, "key") {
+		return typed(in.MapValuesWithKey(m.apply, named(s)...), r.key, m.out(r.key, r.value))
+	}
+	mapped := in.TryMapValues(func(value any) (w any, err error) {
+		defer asError(&err)
+		return m.apply(nil, value), nil
+	}, named(s)...)
+	return typed(mapped, r.key, m.out(r.key, r.value))
 }
 
 func (v *vectorBuilder) flatMap(s statement) result {

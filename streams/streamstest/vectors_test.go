@@ -16,12 +16,16 @@ import (
 var leastCovered = map[string]int{
 	"dsl_vectors.json":       56,
 	"dsl_codec_vectors.json": 3,
+	"random_vectors.json":    108,
 }
 
 // TestVectors runs the vectors in testdata, and those in the files that VECTOR_FILES names (separated like PATH). A vector
 // that needs an operator or option which does not exist is reported as not covered, with what it needs.
 func TestVectors(t *testing.T) {
-	files := []string{"testdata/dsl_vectors.json", "testdata/dsl_codec_vectors.json"}
+	files, err := filepath.Glob("testdata/*_vectors.json")
+	if err != nil || len(files) < len(leastCovered) {
+		t.Fatalf("files %v, %v", files, err)
+	}
 	if more := os.Getenv("VECTOR_FILES"); more != "" {
 		files = append(files, filepath.SplitList(more)...)
 	}
