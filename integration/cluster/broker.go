@@ -21,17 +21,28 @@ import (
 // never is a period, in milliseconds, that no cluster lives to see and that still fits a time.Duration.
 const never = int64(math.MaxInt64 / int64(time.Millisecond) / 4)
 
-// safeConfigs keep kfake's cleaner and retention from running. Its retention looks at event time and ignores
+// brokerConfigs are what the broker is configured with and what DescribeConfigs tells of it.
+//
+// The first ones keep kfake's cleaner and retention from running. Its retention looks at event time and ignores
 // cleanup.policy, so that it would empty a changelog of old events; its compaction is neither crash safe nor aware of
-// open transactions. The embedded cluster therefore keeps every record.
-var safeConfigs = map[string]string{
-	"log.retention.ms":          "-1",
-	"log.cleaner.backoff.ms":    strconv.FormatInt(never, 10),
-	"offsets.retention.minutes": strconv.Itoa(10 * 365 * 24 * 60),
+// open transactions. The embedded cluster therefore keeps every record. The others are the coordinator's.
+func brokerConfigs(cfg config) map[string]string {
+	return map[string]string{
+		"log.retention.ms":                 "-1",
+		"log.cleaner.backoff.ms":           strconv.FormatInt(never, 10),
+		"offsets.retention.minutes":        strconv.Itoa(10 * 365 * 24 * 60),
+		"group.min.session.timeout.ms":     strconv.FormatInt(minSessionTimeout.Milliseconds(), 10),
+		"group.max.session.timeout.ms":     strconv.FormatInt(maxSessionTimeout.Milliseconds(), 10),
+		"group.initial.rebalance.delay.ms": strconv.FormatInt(cfg.rebalanceDelay.Milliseconds(), 10),
+		"offsets.topic.num.partitions":     strconv.Itoa(offsetsPartitions),
+	}
 }
 
-// maxSessionTimeout is Kafka's group.max.session.timeout.ms.
-const maxSessionTimeout = 30 * time.Minute
+// Kafka's group.min.session.timeout.ms and group.max.session.timeout.ms.
+const (
+	minSessionTimeout = 6 * time.Second
+	maxSessionTimeout = 30 * time.Minute
+)
 
 // A broker is kfake with one node, and the cluster's own client of it, whose connections are in-memory pipes.
 type broker struct {
@@ -48,8 +59,7 @@ func startBroker(dir string, cfg config, l *listener) (*broker, error) {
 		kfake.DataDir(dir),
 		kfake.ClusterID(newClusterID()),
 		kfake.ListenFn(func(_, _ string) (net.Listener, error) { return l, nil }),
-		kfake.GroupMaxSessionTimeout(maxSessionTimeout),
-		kfake.BrokerConfigs(safeConfigs),
+		kfake.BrokerConfigs(brokerConfigs(cfg)),
 		kfake.MaxVersions(kfakeVersions()),
 		kfake.DefaultNumPartitions(int(cfg.defaultPartitions)),
 		kfake.WithLogger(kfakeLogger{cfg.logger}),

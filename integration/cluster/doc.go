@@ -33,6 +33,7 @@
 //	appends             offsetLog.run         ends in offsetLog.close
 //	markers             tail.run              ends in tail.close
 //	two a connection    kfake's               end when the connection closes
+//	one a parked join   guard.watch           ends with the answer, or when its client leaves
 //
 // # Failure
 //

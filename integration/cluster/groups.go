@@ -27,10 +27,12 @@ type groups struct {
 	waiting map[uint64]chan<- kmsg.Response // loop only
 }
 
-// posted is an event on its way to the loop; reply belongs to a request.
+// posted is an event on its way to the loop; reply belongs to a request. Without an event it takes a request's reply
+// back.
 type posted struct {
-	event coordinator.Event
-	reply chan<- kmsg.Response
+	event  coordinator.Event
+	reply  chan<- kmsg.Response
+	forget uint64
 }
 
 func newGroups(cfg config, logger *slog.Logger) (*groups, error) {
@@ -41,6 +43,7 @@ func newGroups(cfg config, logger *slog.Logger) (*groups, error) {
 	machineConfig := coordinator.Config{
 		Profile:               cfg.profile,
 		NewID:                 func(string) string { return newUUID() },
+		MinSessionTimeout:     minSessionTimeout,
 		MaxSessionTimeout:     maxSessionTimeout,
 		InitialRebalanceDelay: delay,
 		OffsetsPartitions:     offsetsPartitions,
@@ -72,7 +75,7 @@ func (g *groups) serve(gone <-chan struct{}, clientID, host string, req kmsg.Req
 	reply := make(chan kmsg.Response, 1) // the loop must not wait for a client that left
 	event := coordinator.Request{ID: g.lastID.Add(1), ClientID: clientID, Host: host, Req: req}
 	select {
-	case g.events <- posted{event, reply}:
+	case g.events <- posted{event: event, reply: reply}:
 	case <-gone:
 		return nil, net.ErrClosed
 	case <-g.done:
@@ -82,6 +85,8 @@ func (g *groups) serve(gone <-chan struct{}, clientID, host string, req kmsg.Req
 	case resp := <-reply:
 		return resp, nil
 	case <-gone:
+		// The machine may never answer it: Kafka's rules leave a JoinGroup unanswered that its member has repeated.
+		g.send(posted{forget: event.ID})
 		return nil, net.ErrClosed
 	case <-g.done:
 		return nil, net.ErrClosed
@@ -89,9 +94,11 @@ func (g *groups) serve(gone <-chan struct{}, clientID, host string, req kmsg.Req
 }
 
 // post hands an event of the cluster itself to the machine.
-func (g *groups) post(event coordinator.Event) {
+func (g *groups) post(event coordinator.Event) { g.send(posted{event: event}) }
+
+func (g *groups) send(p posted) {
 	select {
-	case g.events <- posted{event: event}:
+	case g.events <- p:
 	case <-g.done:
 	}
 }
@@ -109,10 +116,7 @@ func (g *groups) run() {
 		}
 		select {
 		case in := <-g.events:
-			if request, ok := in.event.(coordinator.Request); ok {
-				g.waiting[request.ID] = in.reply
-			}
-			g.step(in.event)
+			g.take(in)
 		case <-timer.C:
 			g.step(coordinator.Tick{})
 		case <-g.stop:
@@ -121,12 +125,25 @@ func (g *groups) run() {
 	}
 }
 
+func (g *groups) take(in posted) {
+	if in.event == nil {
+		delete(g.waiting, in.forget)
+		return
+	}
+	if request, ok := in.event.(coordinator.Request); ok {
+		g.waiting[request.ID] = in.reply
+	}
+	g.step(in.event)
+}
+
 func (g *groups) step(event coordinator.Event) {
 	for _, action := range g.machine.Step(time.Now(), event) {
 		switch action := action.(type) {
 		case *coordinator.Reply:
-			g.waiting[action.ID] <- action.Resp
-			delete(g.waiting, action.ID)
+			if reply, ok := g.waiting[action.ID]; ok {
+				reply <- action.Resp
+				delete(g.waiting, action.ID)
+			}
 		case *coordinator.Append:
 			g.log.enqueue(*action)
 		case *coordinator.BadRecord:

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -55,6 +57,7 @@ type guard struct {
 	net.Conn // the socket
 	l        *listener
 	host     string // as Kafka shows it: "/127.0.0.1"
+	socket   *idleReader
 	frames   frameReader
 
 	left int          // what kfake may still read of the current frame, length prefix included; Read only
@@ -70,9 +73,9 @@ type guard struct {
 }
 
 func newGuard(l *listener, nc net.Conn) *guard {
-	g := &guard{Conn: nc, l: l, gone: make(chan struct{})}
+	g := &guard{Conn: nc, l: l, gone: make(chan struct{}), socket: &idleReader{Conn: nc}}
 	g.settled.L = &g.mu
-	g.frames = newFrameReader(idleReader{nc})
+	g.frames = newFrameReader(g.socket)
 	if host, _, err := net.SplitHostPort(nc.RemoteAddr().String()); err == nil {
 		g.host = "/" + host
 	}
@@ -80,13 +83,53 @@ func newGuard(l *listener, nc net.Conn) *guard {
 }
 
 // idleReader moves the read deadline ahead with each read of the socket.
-type idleReader struct{ net.Conn }
+type idleReader struct {
+	net.Conn
+	interrupted atomic.Bool
+}
 
-func (r idleReader) Read(p []byte) (int, error) {
+func (r *idleReader) Read(p []byte) (int, error) {
 	if err := r.SetReadDeadline(time.Now().Add(idleTimeout)); err != nil {
 		return 0, err
 	}
+	if r.interrupted.Load() { // in case interrupt came before the line above
+		return 0, os.ErrDeadlineExceeded
+	}
 	return r.Conn.Read(p)
+}
+
+// interrupt ends a read that is under way, until resume.
+func (r *idleReader) interrupt() {
+	r.interrupted.Store(true)
+	_ = r.SetReadDeadline(time.Unix(1, 0)) // fails only when the connection is closed, and so is the read
+}
+
+func (r *idleReader) resume() { r.interrupted.Store(false) }
+
+// watch closes the connection when its client leaves while a request is parked, which nobody would see otherwise, since
+// nothing is read meanwhile. A client that has sent on already is taken to be there. The caller ends the watch before it
+// reads on.
+func (g *guard) watch() (end func()) {
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if _, err := g.frames.r.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			g.Close()
+		}
+	}()
+	return func() {
+		g.socket.interrupt()
+		<-watched
+		g.socket.resume()
+	}
+}
+
+// answer has a frame answered that was taken out.
+func (g *guard) answer(fr frame, raw []byte) (verdict, error) {
+	if fr.key == keyJoinGroup || fr.key == keySyncGroup {
+		defer g.watch()()
+	}
+	return g.l.router.answer(g.gone, g.host, fr, raw)
 }
 
 // Read gives kfake the next bytes of a frame that is for kfake.
@@ -148,7 +191,7 @@ func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
 		if !g.settle() {
 			return false, net.ErrClosed
 		}
-		if v, err = g.l.router.answer(g.gone, g.host, fr, raw); err != nil {
+		if v, err = g.answer(fr, raw); err != nil {
 			return false, err
 		}
 		if v.answer != nil {
