@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace-io/millrace/integration/cluster"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -102,5 +103,24 @@ func TestTransactionCommitAndAbort(t *testing.T) {
 	got := fmt.Sprint(consume(t, reader, 4))
 	if want := "[t0-0 t0-1 t2-0 t2-1]"; got != want {
 		t.Fatalf("read committed %s, want %s", got, want)
+	}
+}
+
+// TestBrokerConfigsTellTheCoordinatorsBounds: clients quote them when a session time-out is refused.
+func TestBrokerConfigsTellTheCoordinatorsBounds(t *testing.T) {
+	c := start(t, cluster.InitialRebalanceDelay(150*time.Millisecond))
+	configs, err := kadm.NewClient(client(t, c)).DescribeBrokerConfigs(deadline(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		"group.min.session.timeout.ms":     "6000",
+		"group.max.session.timeout.ms":     "1800000",
+		"group.initial.rebalance.delay.ms": "150",
+		"log.retention.ms":                 "-1",
+	} {
+		if !hasConfig(configs, key, value) {
+			t.Errorf("DescribeConfigs does not say %s=%s", key, value)
+		}
 	}
 }
