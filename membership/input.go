@@ -57,6 +57,10 @@ type CommitRefused struct {
 // RevokeDone says that the thread has released what a [Revoked] listed; made by [Revoked.Done].
 type RevokeDone struct{ id uint64 }
 
+// InputsChanged says that there are other tasks to assign than before, or tasks with other sources. Config.Tasks
+// returns the new ones already.
+type InputsChanged struct{}
+
 // Rejoin makes the member join again, so that the leader hears what it has to say and plans anew.
 type Rejoin struct{ Reason string }
 
@@ -72,5 +76,6 @@ func (HeartbeatAnswered) input() {}
 func (NoAnswer) input()          {}
 func (CommitRefused) input()     {}
 func (RevokeDone) input()        {}
+func (InputsChanged) input()     {}
 func (Rejoin) input()            {}
 func (Stop) input()              {}

@@ -15,7 +15,7 @@ func (m *Member) startJoin(reason string) {
 	m.beat = 0 // an answer to an older heartbeat says nothing about this join (M3)
 	s := m.cfg.Subscription()
 	s.Owned, s.Standby, s.Generation = m.owned, m.standby, m.granted
-	m.known = s.KnownHash()
+	m.known, m.knows = s.KnownHash(), s.Subtopologies
 	m.join = SendJoin{Metadata: codec.EncodeMember(m.cfg.Topics, m.ownedSources(), &s), Reason: reason}
 	m.retryAt, m.wish = time.Time{}, ""
 	m.sendJoin()
@@ -75,6 +75,7 @@ func (m *Member) joined(now time.Time, in Joined) {
 	leader := in.LeaderID == in.MemberID
 	// Up to version 8 a leader that returns is shown its former id as the leader, and nobody leads.
 	former := !leader && incarnationOf(in.LeaderID, m.cfg.InstanceID)
+	m.leads = leader || former
 	m.skip = former || leader && in.Skip
 	m.sync = SendSync{MemberID: m.memberID, Generation: m.generation}
 	if leader && !m.skip {

@@ -61,7 +61,7 @@ func (m *Member) planGrants(in Joined) []MemberGrant {
 func describe(member *assign.Member, s codec.Subscription) {
 	member.ProcessID = s.ProcessID
 	member.Claims, member.Generation = s.Owned, s.Generation
-	member.Standby = s.Standby
+	member.Standby, member.Knows = s.Standby, s.Subtopologies
 	member.Offsets = make(map[taskid.ID]int64, len(s.Offsets))
 	for _, o := range s.Offsets {
 		member.Offsets[o.Task] = o.Sum

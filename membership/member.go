@@ -80,6 +80,7 @@ type Member struct {
 	next       codec.Assignment // Revoking: what holds once the thread has released the rest
 	revocation uint64           // id of the latest Revoked
 	known      uint64           // hash of what the last join told the leader
+	knows      []string         // the sub-topologies that it told; empty: all
 
 	seq        uint64 // of the latest request
 	parked     uint64 // the outstanding JoinGroup or SyncGroup, 0 if none
@@ -92,7 +93,9 @@ type Member struct {
 	attempts   int       // failed attempts in a row
 
 	leader leaderMemory
-	skip   bool   // this member leads, or led before it came back, and the assignment was not made anew
+	leads  bool   // this member leads, or led before it came back and nobody does now
+	skip   bool   // it leads, and the assignment was not made anew
+	inputs uint64 // hash of what there was to assign when the assignment was made
 	wish   string // why to join again once the join under way is over, or ""
 
 	forcedKnown  uint64 // the hash for which a join was forced already, 0 if none
@@ -144,6 +147,8 @@ func (m *Member) Step(now time.Time, in Input) []Action {
 		m.onCommitRefused(in)
 	case RevokeDone:
 		m.onRevokeDone(in)
+	case InputsChanged:
+		m.onInputsChanged()
 	case Rejoin:
 		m.onRejoin(in)
 	case Stop:
@@ -238,6 +243,17 @@ func (m *Member) onRejoin(in Rejoin) {
 		m.startJoin(in.Reason)
 	case Joining, Syncing:
 		m.wish = in.Reason
+	}
+}
+
+// onInputsChanged makes a leader plan again. The others hear of it from the coordinator; a rebalance that is under way
+// ends with the same question (see rejoinReason).
+func (m *Member) onInputsChanged() {
+	if m.state != Stable {
+		return
+	}
+	if reason := m.outdated(); reason != "" {
+		m.startJoin(reason)
 	}
 }
 

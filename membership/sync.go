@@ -43,6 +43,8 @@ func (m *Member) synced(now time.Time, assignment []byte) {
 		return
 	}
 	m.hurry(now, a.Settling)
+	m.inputs = a.InputsHash
+	m.leaveOutUnknown(&a)
 	slices.SortFunc(a.Active, taskid.ID.Compare)
 	gone := slices.DeleteFunc(slices.Clone(m.owned), func(id taskid.ID) bool { return slices.Contains(a.Active, id) })
 	m.granted = m.generation // the claims that remain hold in this generation
@@ -58,6 +60,23 @@ func (m *Member) synced(now time.Time, assignment []byte) {
 	if reason := m.rejoinReason(a); reason != "" {
 		m.startJoin(reason)
 	}
+}
+
+// leaveOutUnknown drops the tasks of sub-topologies that this member does not have: the assignment was made for the version
+// of the application that ran here before a restart. They are not claimed either, so the next plan gives them to who has
+// them; that it follows at once is because the leader knew another topology hash of this member (see rejoinReason).
+func (m *Member) leaveOutUnknown(a *codec.Assignment) {
+	if len(m.knows) == 0 {
+		return
+	}
+	unknown := func(id taskid.ID) bool { return !slices.Contains(m.knows, id.Subtopology) }
+	for _, id := range a.Active {
+		if unknown(id) {
+			m.log("task %v is of another version of the topology, this process does not run it", id)
+		}
+	}
+	a.Active = slices.DeleteFunc(a.Active, unknown)
+	a.Standby = slices.DeleteFunc(a.Standby, unknown)
 }
 
 // take makes a the member's assignment.
@@ -89,12 +108,25 @@ func (m *Member) rejoinReason(a codec.Assignment) string {
 		m.forcedKnown = m.known // once: a leader that cannot read it will not learn it by being told again
 		return "the leader did not know this member's endpoint, topology or tags"
 	}
-	if m.wish != "" || !m.skip {
+	if m.wish != "" {
 		return m.wish
 	}
-	if inputs := m.inputsHash(); a.InputsHash != inputs && m.forcedInputs != inputs {
-		m.forcedInputs = inputs
+	return m.outdated()
+}
+
+// outdated says why a leader must plan again, or "". Only the leader asks: if every member joined again, a topic that
+// grows would cost as many rebalances as there are processes.
+func (m *Member) outdated() string {
+	if !m.leads {
+		return ""
+	}
+	inputs := m.inputsHash()
+	if m.inputs == inputs || m.forcedInputs == inputs {
+		return ""
+	}
+	m.forcedInputs = inputs
+	if m.skip {
 		return "what there is to assign has changed while the leader was away"
 	}
-	return ""
+	return "what there is to assign has changed"
 }

@@ -3,7 +3,7 @@
 //
 // # Objectives, in this order
 //
-//  1. Every task has exactly one active member, or waits for its owner to release it.
+//  1. Every task that somebody knows has exactly one active member, or waits for its owner to release it.
 //  2. Load is even: per thread, and per process in proportion to its threads, no two differ by more than rounding;
 //     and of the stateful tasks alone no thread has more than one more than another.
 //  3. As many tasks as possible stay, on their thread, else in their process (whose disk has their state).
@@ -20,6 +20,11 @@
 // was granted. Of two claims the later generation wins, so a member that slept through a rebalance loses. If two claim
 // the same task in the same generation (a coordinator that lost its log can hand out a number twice), both must
 // release it.
+//
+// # Rolling upgrades
+//
+// While processes run different versions of the topology, a task goes only to members that know its sub-topology, and
+// those that few know are placed first. That comes before balance. A task that nobody knows goes to nobody.
 //
 // # What is not relied upon
 //
@@ -66,6 +71,8 @@ type Member struct {
 	Standby []taskid.ID
 	// Offsets tells of which tasks there is local state on the process's disk, and how far it has come (0: unknown).
 	Offsets map[taskid.ID]int64
+	// Knows lists the sub-topologies that the member can run; empty if unknown, which counts as all.
+	Knows []string
 }
 
 // Input is all that an assignment depends on. The order of members and tasks has no influence.

@@ -11,7 +11,7 @@ import (
 )
 
 // TestPlans runs the cases of testdata/plans.txt. The input lists "tasks <sub>:<partitions>…", "stateless <sub>:<partitions>…" and
-// "<member> process=p instance=i generation=n claims=<sub>_<n>,… previous=… standby=… offsets=<sub>_<n>:<sum>,…";
+// "<member> process=p instance=i generation=n claims=<sub>_<n>,… previous=… standby=… knows=<sub>,… offsets=<sub>_<n>:<sum>,…";
 // the output is the plan: one line a member, then one line a move.
 func TestPlans(t *testing.T) {
 	datadriven.RunTest(t, "testdata/plans.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -60,6 +60,8 @@ func setField(m *Member, word string) error {
 		m.InstanceID = value
 	case "generation":
 		m.Generation = int32(atoi(value))
+	case "knows":
+		m.Knows = strings.Split(value, ",")
 	case "claims":
 		m.Claims = parseIDs(value)
 	case "previous":

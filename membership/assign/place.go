@@ -30,6 +30,10 @@ func (p *planner) keepSome(i, quota int, tasks []*task) {
 		return -cmp.Or(cmp.Compare(btoi(a.owner == i), btoi(b.owner == i)), cmp.Compare(offsets[a.ID], offsets[b.ID]))
 	})
 	for n, t := range tasks {
+		if !p.members[i].knows(t) {
+			t.why = "its topology has no " + t.ID.Subtopology
+			continue
+		}
 		if n < quota {
 			p.give(t, i)
 			continue
@@ -38,8 +42,8 @@ func (p *planner) keepSome(i, quota int, tasks []*task) {
 	}
 }
 
-// placeRest gives the tasks that did not stay to threads that have room, those with the most state first, since they
-// lose most by a bad place.
+// placeRest gives the tasks that did not stay to threads that have room: those first that few members know, because they
+// have the least choice, then those with the most state, since they lose most by a bad place.
 func (p *planner) placeRest() {
 	var rest []*task
 	for t := range p.tasks {
@@ -47,17 +51,44 @@ func (p *planner) placeRest() {
 			rest = append(rest, &p.tasks[t])
 		}
 	}
-	slices.SortStableFunc(rest, func(a, b *task) int { return cmp.Compare(p.furthest(b), p.furthest(a)) })
+	slices.SortStableFunc(rest, func(a, b *task) int {
+		return cmp.Or(cmp.Compare(p.knowing(a), p.knowing(b)), cmp.Compare(p.furthest(b), p.furthest(a)))
+	})
 	for _, t := range rest {
 		best := none
 		for i := range p.members {
-			if p.members[i].spare(classOf(t)) > 0 && (best == none || p.better(t, i, best)) {
+			if p.members[i].spare(classOf(t)) > 0 && p.members[i].knows(t) && (best == none || p.better(t, i, best)) {
 				best = i
 			}
 		}
-		t.why = p.reason(t, best)
-		p.give(t, best)
+		if best == none {
+			best = p.leastLoaded(t)
+		}
+		if best != none {
+			t.why = p.reason(t, best)
+			p.give(t, best)
+		}
 	}
+}
+
+// leastLoaded returns the member to burden beyond its share with task t, because no other one that knows it has room; none
+// if nobody knows it.
+func (p *planner) leastLoaded(t *task) int {
+	best := none
+	for i := range p.members {
+		if p.members[i].knows(t) && (best == none || p.members[i].active() < p.members[best].active()) {
+			best = i
+		}
+	}
+	return best
+}
+
+// knowing is how many members know task t.
+func (p *planner) knowing(t *task) (n int) {
+	for i := range p.members {
+		n += btoi(p.members[i].knows(t))
+	}
+	return n
 }
 
 // furthest ranks tasks by the largest local state that any process reported.

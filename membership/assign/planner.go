@@ -33,6 +33,11 @@ type thread struct {
 // spare is how many tasks of a class the thread has room for.
 func (t *thread) spare(c class) int { return t.quota[c] - t.load[c] }
 
+// knows reports whether the thread's topology has the task.
+func (t *thread) knows(task *task) bool {
+	return len(t.Knows) == 0 || slices.Contains(t.Knows, task.ID.Subtopology)
+}
+
 // active is how many active tasks the thread has so far.
 func (t *thread) active() int { return t.load[stateful] + t.load[stateless] }
 
@@ -158,6 +163,9 @@ func (p *planner) plan() Plan {
 	for t := range p.tasks { // in order of ids, so the lists come out sorted
 		task := &p.tasks[t]
 		holders := task.holders()
+		if task.target == none {
+			continue // nobody knows it; who claims it finds it missing from its assignment
+		}
 		if len(holders) == 0 {
 			grants[task.target].Active = append(grants[task.target].Active, task.ID)
 		}

@@ -252,6 +252,50 @@ func checkCopies(t *rapid.T, in Input, plan Plan, given map[taskid.ID]string) {
 	}
 }
 
+// While processes run different versions, no task goes to a member that does not know it, and every task that somebody knows
+// has a place, whatever the members claim. After the upgrade the plan is as any other.
+func TestTasksGoToMembersThatKnowThem(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := inputs(t, 3)
+		scramble(t, &in)
+		for i := range in.Members {
+			m := &in.Members[i]
+			m.Knows = rapid.SliceOfDistinct(rapid.SampledFrom([]string{"sub0", "sub1", "sub2"}), rapid.ID).Draw(t, "knows")
+			m.Claims = slices.DeleteFunc(m.Claims, func(id taskid.ID) bool { return !knows(*m, id) })
+		}
+		plan := Assign(in)
+		for _, g := range plan.Grants {
+			i := slices.IndexFunc(in.Members, func(m Member) bool { return m.ID == g.Member })
+			for _, id := range slices.Concat(g.Active, g.Standby) {
+				if !knows(in.Members[i], id) {
+					t.Fatalf("%s got %v and knows %v", g.Member, id, in.Members[i].Knows)
+				}
+			}
+		}
+		given := map[taskid.ID]string{}
+		for _, g := range plan.Grants {
+			for _, id := range g.Active {
+				given[id] = g.Member
+			}
+		}
+		to := targets(plan, given)
+		for _, task := range in.Tasks {
+			known := slices.ContainsFunc(in.Members, func(m Member) bool { return knows(m, task.ID) })
+			if _, placed := to[task.ID]; placed != known {
+				t.Fatalf("%v has a place: %v, somebody knows it: %v", task.ID, placed, known)
+			}
+		}
+		for i := range in.Members {
+			in.Members[i].Knows = nil
+		}
+		settle(t, &in)
+	})
+}
+
+func knows(m Member, id taskid.ID) bool {
+	return len(m.Knows) == 0 || slices.Contains(m.Knows, id.Subtopology)
+}
+
 // Whatever the members claim, the plan is valid, and a few rebalances later everything is granted.
 func TestAnyInputGivesAValidPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

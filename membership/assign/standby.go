@@ -47,7 +47,10 @@ func (p *planner) keepCopies(t *task, standbys, total int) (kept int) {
 
 // mayCopy reports whether process i may get a copy of t: it neither runs it, nor is still to release it, nor has one.
 func (p *planner) mayCopy(t *task, i int) bool {
-	if p.members[t.target].process == i {
+	if t.target == none || p.members[t.target].process == i {
+		return false
+	}
+	if slices.ContainsFunc(p.processes[i].threads, func(m int) bool { return !p.members[m].knows(t) }) {
 		return false
 	}
 	for _, holder := range t.holders() {

@@ -113,7 +113,7 @@ func TestFencedLeave(t *testing.T) {
 	token, _ := older.Token()
 	newer := w.join(w.config("wc-0", true))
 	newer.assigned()
-	err := (&Driver{cfg: cfg, client: w.client()}).leave(t.Context(), token.MemberID)
+	err := LeaveGroup(t.Context(), w.client(), w.group, "a test", Place{token.MemberID, cfg.InstanceID})
 	want := membership.FencedError{InstanceID: cfg.InstanceID, Group: w.group, MemberID: token.MemberID, Request: membership.LeaveGroup}
 	if e, ok := errors.AsType[*membership.FencedError](err); !ok || *e != want {
 		t.Errorf("got %v", err)

@@ -109,19 +109,3 @@ func (cfg Config) instance() *string {
 	}
 	return &cfg.InstanceID
 }
-
-// A LeaveMode says what becomes of the member's place when its driver closes.
-type LeaveMode int
-
-const (
-	// LeaveDefault: a dynamic member leaves, a static one stays until its session times out.
-	LeaveDefault LeaveMode = iota
-	// Leave frees the member's tasks at once.
-	Leave
-	// Remain keeps the place until the session times out.
-	Remain
-)
-
-func (m LeaveMode) leaves(instanceID string) bool {
-	return m == Leave || m == LeaveDefault && instanceID == ""
-}

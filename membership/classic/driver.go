@@ -101,18 +101,35 @@ func (d *Driver) Token() (membership.CommitToken, bool) {
 // Rejoin makes the member join again, so that the leader plans with what the member and the topics are now.
 func (d *Driver) Rejoin(reason string) { d.post(membership.Rejoin{Reason: reason}) }
 
+// InputsChanged says that Config.Tasks returns something else than before. If the member leads the group it joins again
+// to make a new plan, else nothing happens: the leader's process finds out by itself.
+func (d *Driver) InputsChanged() { d.post(membership.InputsChanged{}) }
+
 // Close ends the driver: no event follows and no request is under way when it returns. With a mode that leaves, ctx
 // bounds the LeaveGroup request. Later calls return the first one's result.
 func (d *Driver) Close(ctx context.Context, mode LeaveMode) error {
 	d.closeOnce.Do(func() {
-		d.stop <- mode
-		<-d.done
-		d.requests.Wait()
-		if d.leaveAs != "" {
-			d.closeErr = d.leave(ctx, d.leaveAs)
+		if place, ok := d.end(mode); ok {
+			d.closeErr = LeaveGroup(ctx, d.client, d.cfg.Group, "the member was closed", place)
 		}
 	})
 	return d.closeErr
+}
+
+// Retire ends the driver as Close does, but sends nothing: with a mode that leaves it returns the place that the caller has
+// to give up by [LeaveGroup], so that several members can leave in one batch. ok is false if there is none, or if the
+// driver was closed before.
+func (d *Driver) Retire(mode LeaveMode) (place Place, ok bool) {
+	d.closeOnce.Do(func() { place, ok = d.end(mode) })
+	return place, ok
+}
+
+// end stops the loop and waits for what is under way.
+func (d *Driver) end(mode LeaveMode) (Place, bool) {
+	d.stop <- mode
+	<-d.done
+	d.requests.Wait()
+	return Place{MemberID: d.leaveAs, InstanceID: d.cfg.InstanceID}, d.leaveAs != ""
 }
 
 // post hands an input to the loop, unless that has ended.

@@ -272,8 +272,7 @@ func (w *world) instances() []string {
 // remove takes an instance id out of the group, as an operator does.
 func (w *world) remove(instanceID string) {
 	w.t.Helper()
-	d := &Driver{cfg: Config{Group: w.group, InstanceID: instanceID}, client: w.client()}
-	if err := d.leave(w.t.Context(), ""); err != nil {
+	if err := LeaveGroup(w.t.Context(), w.client(), w.group, "a test", Place{InstanceID: instanceID}); err != nil {
 		w.t.Fatal(err)
 	}
 }

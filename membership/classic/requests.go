@@ -2,11 +2,9 @@ package classic
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/millrace-io/millrace/membership"
@@ -85,32 +83,6 @@ func (d *Driver) heartbeat(ctx context.Context, a membership.SendHeartbeat) (mem
 		return nil, err
 	}
 	return membership.HeartbeatAnswered{Seq: a.Seq, Code: membership.Code(resp.ErrorCode)}, nil
-}
-
-// leave gives the member's place up. That it is gone already is as good.
-func (d *Driver) leave(ctx context.Context, memberID string) error {
-	req := kmsg.NewPtrLeaveGroupRequest()
-	req.Group = d.cfg.Group
-	member := kmsg.NewLeaveGroupRequestMember()
-	member.MemberID, member.InstanceID = memberID, d.cfg.instance()
-	member.Reason = reason("the thread has been closed")
-	req.Members = append(req.Members, member)
-	resp, err := req.RequestWith(ctx, d.client)
-	if err != nil {
-		return fmt.Errorf("group %q: LeaveGroup of member %q: %w", d.cfg.Group, memberID, err)
-	}
-	code := membership.Code(resp.ErrorCode)
-	if code == membership.None && len(resp.Members) > 0 {
-		code = membership.Code(resp.Members[0].ErrorCode)
-	}
-	switch code {
-	case membership.None, membership.UnknownMemberID:
-		return nil
-	case membership.FencedInstanceID:
-		return &membership.FencedError{InstanceID: d.cfg.InstanceID, Group: d.cfg.Group, MemberID: memberID, Request: membership.LeaveGroup}
-	default:
-		return fmt.Errorf("group %q: LeaveGroup of member %q: %w", d.cfg.Group, memberID, kerr.ErrorForCode(int16(code)))
-	}
 }
 
 // sessionBounds asks the brokers for the bounds of session timeouts; zeros if they do not tell.

@@ -12,16 +12,17 @@ import (
 )
 
 var sample = Subscription{
-	Version:      Version,
-	ProcessID:    "2f6f9f62-6f0e-4a6e-9d0c-6f3f8a4d9a11",
-	ClientID:     "wc-0",
-	Endpoint:     "10.0.0.7:8080",
-	TopologyHash: 0xfeedfacecafebeef,
-	Tags:         map[string]string{"zone": "b", "rack": "17"},
-	Generation:   4,
-	Owned:        []taskid.ID{{Subtopology: "counts", Partition: 0}, {Subtopology: "counts", Partition: 2}, {Subtopology: "split", Partition: 1}},
-	Standby:      []taskid.ID{{Subtopology: "counts", Partition: 1}},
-	Offsets:      []TaskOffset{{Task: taskid.ID{Subtopology: "counts", Partition: 0}, Sum: 123456789}, {Task: taskid.ID{Subtopology: "split", Partition: 1}, Sum: -2}},
+	Version:       Version,
+	ProcessID:     "2f6f9f62-6f0e-4a6e-9d0c-6f3f8a4d9a11",
+	ClientID:      "wc-0",
+	Endpoint:      "10.0.0.7:8080",
+	TopologyHash:  0xfeedfacecafebeef,
+	Tags:          map[string]string{"zone": "b", "rack": "17"},
+	Subtopologies: []string{"counts", "split"},
+	Generation:    4,
+	Owned:         []taskid.ID{{Subtopology: "counts", Partition: 0}, {Subtopology: "counts", Partition: 2}, {Subtopology: "split", Partition: 1}},
+	Standby:       []taskid.ID{{Subtopology: "counts", Partition: 1}},
+	Offsets:       []TaskOffset{{Task: taskid.ID{Subtopology: "counts", Partition: 0}, Sum: 123456789}, {Task: taskid.ID{Subtopology: "split", Partition: 1}, Sum: -2}},
 }
 
 var sampleAssignment = Assignment{

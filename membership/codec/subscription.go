@@ -25,6 +25,9 @@ type Subscription struct {
 	Endpoint string
 	// TopologyHash tells topologies apart: the same topology has the same hash in every process.
 	TopologyHash uint64
+	// Subtopologies lists the sub-topologies that the member can run: during a rolling upgrade processes differ. Empty: it
+	// did not tell.
+	Subtopologies []string
 	// Tags describe where the process runs (zone, rack), for placing standbys apart.
 	Tags map[string]string
 
@@ -54,6 +57,7 @@ const (
 	subOwned
 	subStandby
 	subOffsets
+	subSubtopologies
 )
 
 // Encode returns the bytes of s. Lists keep their order; sorted ones are the shortest.
@@ -68,7 +72,8 @@ func (s *Subscription) Encode() []byte {
 	dst = appendField(dst, subGeneration, binary.AppendVarint(nil, int64(s.Generation)))
 	dst = appendField(dst, subOwned, appendTasks(nil, s.Owned))
 	dst = appendField(dst, subStandby, appendTasks(nil, s.Standby))
-	return appendField(dst, subOffsets, offsetBytes(s.Offsets))
+	dst = appendField(dst, subOffsets, offsetBytes(s.Offsets))
+	return appendField(dst, subSubtopologies, nameBytes(s.Subtopologies))
 }
 
 // DecodeSubscription is the inverse of [Subscription.Encode]. The result does not alias src.
@@ -98,6 +103,8 @@ func DecodeSubscription(src []byte) (Subscription, error) {
 			s.Standby = r.tasks()
 		case subOffsets:
 			s.Offsets = r.offsets()
+		case subSubtopologies:
+			s.Subtopologies = r.names()
 		}
 	})
 	if err != nil {
@@ -140,6 +147,21 @@ func (r *reader) tags() map[string]string {
 		tags[key] = r.string()
 	}
 	return tags
+}
+
+func nameBytes(names []string) []byte {
+	var dst []byte
+	for _, name := range names {
+		dst = appendString(dst, name)
+	}
+	return dst
+}
+
+func (r *reader) names() (names []string) {
+	for len(r.buf) > 0 {
+		names = append(names, r.string())
+	}
+	return names
 }
 
 func offsetBytes(offsets []TaskOffset) []byte {

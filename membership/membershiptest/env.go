@@ -72,12 +72,22 @@ func New(cfg coordinator.Config, fail func(string, ...any)) *Env {
 	return e
 }
 
-// SetTasks changes what there is to assign.
-func (e *Env) SetTasks(n int) {
+// SetTasks changes what there is to assign: n tasks of the sub-topology t and as many of u as u says. Nobody is told.
+func (e *Env) SetTasks(n, u int) {
 	e.tasks = nil
-	for i := range n {
+	for i := range n + u {
 		id := taskid.ID{Subtopology: "t", Partition: int32(i)}
+		if i >= n {
+			id = taskid.ID{Subtopology: "u", Partition: int32(i - n)}
+		}
 		e.tasks = append(e.tasks, assign.Task{ID: id, Sources: []assign.TopicPartition{{Topic: "in", Partition: int32(i)}}, Stateful: true})
+	}
+}
+
+// TellTasks lets every process notice that there is something else to assign.
+func (e *Env) TellTasks() {
+	for _, n := range e.sorted() {
+		n.step(membership.InputsChanged{})
 	}
 }
 

@@ -19,6 +19,8 @@ type Spec struct {
 	Dynamic  bool
 	Endpoint string // default: the name
 	Topology uint64
+	// Knows lists the sub-topologies that the process has; default: all.
+	Knows []string
 	// JoinVersion is the version of JoinGroup that the node speaks; default 9.
 	JoinVersion int16
 	// Slow makes the thread release revoked tasks only when it is told to.
@@ -65,15 +67,25 @@ func (e *Env) Start(spec Spec) {
 	cfg := membership.Config{
 		Group: Group, HeartbeatInterval: 3 * time.Second, Topics: []string{"in"},
 		Subscription: func() codec.Subscription {
-			return codec.Subscription{ProcessID: "process " + spec.Name, ClientID: spec.Name, Endpoint: n.Endpoint, TopologyHash: n.Topology}
+			return codec.Subscription{ProcessID: "process " + spec.Name, ClientID: spec.Name, Endpoint: n.Endpoint, TopologyHash: n.Topology, Subtopologies: n.Knows}
 		},
-		Tasks: func() []assign.Task { return e.tasks },
+		Tasks: n.tasks,
 	}
 	if !spec.Dynamic {
 		cfg.InstanceID = membership.ConsumerClientID(spec.Name, 1)
 	}
 	n.member = membership.NewMember(cfg)
 	n.step(membership.Start{})
+}
+
+// tasks are those of the process' topology.
+func (n *node) tasks() (tasks []assign.Task) {
+	for _, t := range n.env.tasks {
+		if len(n.Knows) == 0 || slices.Contains(n.Knows, t.ID.Subtopology) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
 }
 
 // Kill ends a process without a word.
@@ -165,6 +177,9 @@ func (n *node) assigned(e membership.Assigned) {
 		}
 	}
 	for _, id := range e.Active {
+		if len(n.Knows) > 0 && !slices.Contains(n.Knows, id.Subtopology) {
+			n.env.Fail("%s was given %v, which its topology does not have", n.name, id)
+		}
 		n.holds[id] = true
 	}
 }

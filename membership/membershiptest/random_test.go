@@ -29,7 +29,7 @@ func history(t *rapid.T, profile coordinator.Profile) {
 		t.Fatalf("%s\nafter:\n%s", fmt.Sprintf(format, args...), e.Take())
 	}
 	e.Pick = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "queue") }
-	e.SetTasks(rapid.IntRange(0, 9).Draw(t, "tasks"))
+	e.SetTasks(rapid.IntRange(0, 9).Draw(t, "tasks"), 0)
 	actions := []string{"start", "start", "deliver", "deliver", "advance", "advance", "kill", "stop", "cut", "heal", "release", "rejoin", "commit", "remove"}
 	changes := rapid.Bool().Draw(t, "tasks change")
 	if changes {
@@ -81,7 +81,7 @@ func (e *Env) mischief(t *rapid.T, actions []string) {
 	case "release":
 		e.Release(name)
 	case "tasks":
-		e.SetTasks(rapid.IntRange(0, 9).Draw(t, "tasks"))
+		e.SetTasks(rapid.IntRange(0, 9).Draw(t, "tasks"), 0)
 	case "rejoin":
 		n.step(membership.Rejoin{Reason: "random"})
 	case "commit":
@@ -148,7 +148,7 @@ func TestBrokenInvariantsAreReported(t *testing.T) {
 	e := New(coordinator.Config{InitialRebalanceDelay: -1}, func(format string, args ...any) {
 		reports = append(reports, fmt.Sprintf(format, args...))
 	})
-	e.SetTasks(2)
+	e.SetTasks(2, 0)
 	e.Start(Spec{Name: "a"})
 	e.Start(Spec{Name: "b"})
 	e.Advance(20 * time.Second)

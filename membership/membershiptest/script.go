@@ -55,7 +55,7 @@ func newFromScript(t *testing.T, d *datadriven.TestData) *Env {
 		}
 	}
 	env := New(cfg, t.Fatalf)
-	env.SetTasks(tasks)
+	env.SetTasks(tasks, 0)
 	return env
 }
 
@@ -98,11 +98,15 @@ func (e *Env) command(t *testing.T, d *datadriven.TestData) {
 	case "advance":
 		e.Advance(duration(t, d, word(0)))
 	case "tasks":
-		var n int
+		var n, u int
 		if _, err := fmt.Sscan(word(0), &n); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		e.SetTasks(n)
+		d.MaybeScanArgs(t, "u", &u)
+		e.SetTasks(n, u)
+		if d.HasArg("noticed") {
+			e.TellTasks()
+		}
 	case "rejoin":
 		named().step(membership.Rejoin{Reason: "the test wants it"})
 	case "release":
@@ -140,6 +144,8 @@ func override(t *testing.T, d *datadriven.TestData, spec *Spec) {
 			spec.Endpoint = arg.Vals[0]
 		case "topology":
 			arg.Scan(t, 0, &spec.Topology)
+		case "knows":
+			spec.Knows = arg.Vals
 		case "join":
 			arg.Scan(t, 0, &spec.JoinVersion)
 		case "session":
