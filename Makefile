@@ -4,12 +4,23 @@ export GOTOOLCHAIN := go1.27.3
 
 GO      ?= go
 FILES   ?=
-N       ?= 100
+EOS     ?=
+ONCE    ?=
 KIND    ?= kill-eos
+N       ?= 100
+SIDE    ?= both
+SCALE   ?= 1
+REPS    ?= 1
+WORKLOADS ?=
+GUARANTEE ?= at_least_once
+COMMIT_MS ?= 1000
+OUT     ?= bench.jsonl
+PORT    ?= 19092
+kafka    = $(GO) run ./integration/kafka/cmd/kafka
 unit     = $(shell $(GO) list ./... | grep -v -e /integration -e /examples -e /cmd/)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt vet race test-kafka demo chaos bench bench-kafka fuzz clean
+.PHONY: help build run test check fmt vet race test-kafka demo chaos bench bench-kafka clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +47,26 @@ vet: ## go vet
 
 race: ## all tests under the race detector, short forms
 	$(GO) test -race -short ./...
+
+test-kafka: ## the integration tests against a real Apache Kafka (JDK 17 and Maven)
+	@$(kafka) start -name tests -port $(PORT) -fresh >/dev/null
+	@echo "Apache Kafka at 127.0.0.1:$(PORT)"
+	@KAFKA_BOOTSTRAP=127.0.0.1:$(PORT) $(GO) test -count=1 ./integration/... ./membership/classic; \
+	status=$$?; $(kafka) stop -name tests; exit $$status
+
+demo: ## a word count is killed with SIGKILL and finds its tasks and its state again (EOS=1: exactly-once)
+	$(GO) run ./integration/demo $(if $(EOS),-eos)
+
+chaos: ## kill -9 at random and at chosen points, N=100 times, then compare with a replay (KIND=kill-eos)
+	$(GO) run ./integration/chaos -kind $(KIND) -n $(N)
+
+bench: ## the benchmarks beside the code, with allocations
+	$(GO) test -run '^$$' -bench . -benchmem ./statestore/... ./streams/... ./thread/... ./membership/... ./integration/cluster
+
+bench-kafka: ## Kafka Streams and Millrace in turn on fresh pinned brokers (SIDE=both|go|peer SCALE REPS GUARANTEE COMMIT_MS WORKLOADS)
+	$(GO) run ./integration/bench/suite -side $(SIDE) -scale $(SCALE) -reps $(REPS) -guarantee $(GUARANTEE) \
+		-commit-ms $(COMMIT_MS) -o $(OUT) $(if $(APP),-app $(APP)) $(WORKLOADS)
+	$(GO) run ./integration/bench/suite -table $(OUT)
 
 clean: ## remove what builds and runs leave behind
 	rm -rf bin .kafka
