@@ -63,6 +63,9 @@ func (a *App) Run(ctx context.Context) error {
 			err = closed
 		}
 	}
+	if err != nil && p == nil && ctx.Err() != nil {
+		err = nil // asked to stop while it started: nothing had been begun
+	}
 	if err != nil {
 		a.state.become(PendingError)
 		a.state.become(Failed)

@@ -9,6 +9,7 @@ import (
 	"github.com/millrace-io/millrace/internal/taskid"
 	"github.com/millrace-io/millrace/internal/topology"
 	"github.com/millrace-io/millrace/membership"
+	"github.com/millrace-io/millrace/membership/classic"
 	"github.com/millrace-io/millrace/statestore"
 	"github.com/millrace-io/millrace/thread"
 	"github.com/millrace-io/millrace/thread/task"
@@ -157,11 +158,36 @@ func fromThread(name string, err error) *Error {
 		}
 	} else if _, ok := errors.AsType[*membership.FencedError](err); ok {
 		e.Kind = KindFenced
-	} else if stateError(err) {
-		e.Kind = KindState
+	} else {
+		e.Kind = groupKind(err)
 	}
 	e.Thread = name
 	return e
+}
+
+// groupKind is the kind of an error that comes from state or from the brokers.
+func groupKind(err error) Kind {
+	if stateError(err) {
+		return KindState
+	}
+	if _, ok := errors.AsType[*membership.SessionTimeoutError](err); ok {
+		return KindConfig
+	}
+	if brokerError(err) {
+		return KindBroker
+	}
+	return KindOther
+}
+
+func brokerError(err error) bool {
+	if _, ok := errors.AsType[*membership.UnsupportedError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*membership.RefusedError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*classic.UnreachableError](err)
+	return ok
 }
 
 func stateError(err error) bool {

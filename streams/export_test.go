@@ -3,6 +3,8 @@ package streams
 import (
 	"testing"
 	"time"
+
+	"github.com/millrace-io/millrace/statestore"
 )
 
 // SetCommitTimeout lets a test wait less for what never comes.
@@ -17,4 +19,11 @@ func SetLingering(t *testing.T, d time.Duration) {
 	before := lingering
 	lingering = d
 	t.Cleanup(func() { lingering = before })
+}
+
+// SetEngineWrapper puts a fault in front of every engine that is opened.
+func SetEngineWrapper(t *testing.T, wrap func(statestore.Engine) statestore.Engine) {
+	before := wrapEngine
+	wrapEngine = wrap
+	t.Cleanup(func() { wrapEngine = before })
 }

@@ -49,6 +49,7 @@ var threadMetrics = []metric{
 	counter("records_processed_total", "Records that tasks have taken, skipped ones included.", func(s *thread.Stats) int64 { return s.Processed.Load() }),
 	counter("records_out_total", "Records produced, changelogs not included.", func(s *thread.Stats) int64 { return s.RecordsOut.Load() }),
 	counter("changelog_records_total", "Records produced to changelogs.", func(s *thread.Stats) int64 { return s.Changelog.Load() }),
+	counter("expired_window_writes_total", "Writes to windows that were out of retention, left out.", func(s *thread.Stats) int64 { return s.Expired.Load() }),
 	counter("stale_records_total", "Fetched records of partitions that had gone away; their owner reads them.", func(s *thread.Stats) int64 { return s.Stale.Load() }),
 	counter("commits_total", "Commits.", func(s *thread.Stats) int64 { return s.Commits.Load() }),
 	counter("commits_put_off_total", "Commits that had to wait for a rebalance or an answer.", func(s *thread.Stats) int64 { return s.PutOff.Load() }),

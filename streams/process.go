@@ -300,8 +300,11 @@ func (p *process) openEngine(id taskid.ID) (statestore.Engine, string, error) {
 	if err != nil {
 		return nil, dir, err
 	}
-	return store, dir, nil
+	return wrapEngine(store), dir, nil
 }
+
+// wrapEngine is where tests put faults.
+var wrapEngine = func(e statestore.Engine) statestore.Engine { return e }
 
 func (p *process) discardState(id taskid.ID) error {
 	aside, err := statestore.RenameAside(p.dir.TaskDir(id), time.Now())

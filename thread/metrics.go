@@ -14,6 +14,7 @@ type Stats struct {
 	RecordsOut atomic.Int64 // records produced to topics, changelogs not included
 	Changelog  atomic.Int64 // records produced to changelogs
 	Drops      [topology.DropReasons]atomic.Int64
+	Expired    atomic.Int64 // writes to windows that were out of retention
 	Stale      atomic.Int64 // fetched records of partitions that were not the thread's any more; their owner reads them
 
 	Commits          atomic.Int64
@@ -45,4 +46,10 @@ func (o *owned) collect(s *Stats) {
 		}
 	}
 	o.published = now
+	if o.state == nil {
+		return
+	}
+	expired := o.state.Stats().ExpiredPuts
+	s.Expired.Add(expired - o.expired)
+	o.expired = expired
 }

@@ -147,12 +147,6 @@ func (r *Restorer) openState(ctx context.Context, cfg *Config, o *opening) error
 	if len(topics) == 0 {
 		return cfg.openLocal(o, opts)
 	}
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 	r.progress.Tasks.Add(1)
 	defer r.progress.Tasks.Add(-1)
 

@@ -19,8 +19,9 @@ import (
 const (
 	// restoreFetchBytes is how much of a changelog is fetched and applied at a time.
 	restoreFetchBytes = 2 << 20
-	// restoreWait is how long a broker waits for records that are not there yet, as an open transaction hides them.
-	restoreWait = 250 * time.Millisecond
+	// restorePause is how long a changelog is left alone whose next records are not there yet, as an open transaction hides
+	// them. It holds no slot meanwhile, so that it keeps nobody else waiting.
+	restorePause = 100 * time.Millisecond
 	// restoreStuck is after how long without progress a partition is named in the log.
 	restoreStuck = 10 * time.Second
 )
@@ -35,7 +36,7 @@ type Restorer struct {
 	client   *kgo.Client
 	log      *slog.Logger
 	isolate  kgo.IsolationLevel
-	slots    chan struct{} // bounds how many tasks restore at once
+	slots    chan struct{} // bounds how many changelogs are fetched and applied at once
 	owners   *owners
 	points   points
 	progress Progress
@@ -50,7 +51,8 @@ type Progress struct {
 	Rebuilds  atomic.Int64 // local copies given up because the changelog no longer continues them
 }
 
-// NewRestorer returns a restore plane over a client that it owns. workers bounds the tasks that restore at once.
+// NewRestorer returns a restore plane over a client that it owns. workers bounds how many changelogs are fetched and applied at once,
+// and with it the memory that takes.
 func NewRestorer(client *kgo.Client, exactlyOnce bool, workers int, log *slog.Logger) *Restorer {
 	isolation := kgo.ReadUncommitted()
 	if exactlyOnce {
@@ -92,27 +94,45 @@ func (r *Restorer) restore(ctx context.Context, state *statestore.State, c chang
 	feed := changelogFeed{restorer: r, changelog: c}
 	moved := time.Now()
 	for next := c.from; next < c.end; {
-		recs, at, err := feed.fetch(ctx, next)
+		at, n, err := r.step(ctx, state, &feed, next)
 		if err != nil {
 			return records, fmt.Errorf("restoring store %q of task %v from %s partition %d at offset %d: %w",
 				c.store, c.task, c.topic, c.partition, next, err)
 		}
 		if at == next {
 			moved = r.watch(moved, c, next)
+			if err := pause(ctx, restorePause); err != nil {
+				return records, err
+			}
 			continue
 		}
-		r.points.reach(AtRestore)
-		if err := state.Restore(c.store, recs, at); err != nil {
-			return records, err
-		}
-		records += int64(len(recs))
-		r.progress.Records.Add(int64(len(recs)))
+		records += int64(n)
 		done := min(at-next, left)
 		r.progress.Remaining.Add(-done)
 		left -= done
 		next, moved = at, time.Now()
 	}
 	return records, nil
+}
+
+// step fetches and applies a part of a changelog. It returns the offset to go on at, the same one when nothing was there.
+func (r *Restorer) step(ctx context.Context, state *statestore.State, feed *changelogFeed, at int64) (next int64, n int, err error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return at, 0, context.Cause(ctx)
+	}
+	recs, next, err := feed.fetch(ctx, at)
+	if err != nil || next == at {
+		return at, 0, err
+	}
+	r.points.reach(AtRestore)
+	if err := state.Restore(feed.store, recs, next); err != nil {
+		return at, 0, err
+	}
+	r.progress.Records.Add(int64(len(recs)))
+	return next, len(recs), nil
 }
 
 // watch names a changelog that does not move, and why that is most likely.
@@ -139,7 +159,7 @@ type changelogFeed struct {
 // fetch returns records from an offset on and the offset after them, the same one when nothing came. The records are
 // valid until the next fetch.
 func (f *changelogFeed) fetch(ctx context.Context, at int64) ([]statestore.ChangelogRecord, int64, error) {
-	if err := f.locate(ctx); err != nil {
+	if err := f.locate(ctx); err != nil || !f.known {
 		return nil, at, err
 	}
 	resp, err := f.restorer.client.Broker(int(f.leader)).RetriableRequest(ctx, f.request(at))
@@ -149,25 +169,25 @@ func (f *changelogFeed) fetch(ctx context.Context, at int64) ([]statestore.Chang
 		}
 		f.known = false
 		f.restorer.log.Info("restoring: broker did not answer, asking again", "topic", f.topic, "partition", f.partition, "err", err)
-		return nil, at, pause(ctx, retryBackoff)
+		return nil, at, nil
 	}
 	fetched := resp.(*kmsg.FetchResponse)
 	if err := kerr.ErrorForCode(fetched.ErrorCode); err != nil {
-		return nil, at, f.failed(ctx, err)
+		return nil, at, f.failed(err)
 	}
 	for _, topic := range fetched.Topics {
 		for i := range topic.Partitions {
-			return f.decode(ctx, at, &topic.Partitions[i])
+			return f.decode(at, &topic.Partitions[i])
 		}
 	}
 	return nil, at, nil
 }
 
-func (f *changelogFeed) decode(ctx context.Context, at int64, p *kmsg.FetchResponseTopicPartition) ([]statestore.ChangelogRecord, int64, error) {
+func (f *changelogFeed) decode(at int64, p *kmsg.FetchResponseTopicPartition) ([]statestore.ChangelogRecord, int64, error) {
 	opts := kgo.ProcessFetchPartitionOpts{Offset: at, IsolationLevel: f.restorer.isolate, Topic: f.topic, Partition: f.partition}
 	got, next := kgo.ProcessFetchPartition(opts, p, kgo.DefaultDecompressor(), nil)
 	if got.Err != nil {
-		return nil, at, f.failed(ctx, got.Err)
+		return nil, at, f.failed(got.Err)
 	}
 	f.recs = f.recs[:0]
 	bytes := 0
@@ -179,40 +199,36 @@ func (f *changelogFeed) decode(ctx context.Context, at int64, p *kmsg.FetchRespo
 	return f.recs, next, nil
 }
 
-// failed decides whether an error of the partition passes by itself.
-func (f *changelogFeed) failed(ctx context.Context, err error) error {
+// failed returns nil for an error of the partition that passes by itself.
+func (f *changelogFeed) failed(err error) error {
 	if errors.Is(err, kerr.OffsetOutOfRange) || !kerr.IsRetriable(err) {
 		return err
 	}
 	f.known = false
-	return pause(ctx, retryBackoff)
+	return nil
 }
 
-// locate finds the leader and the topic's id.
+// locate finds the leader and the topic's id. known stays false while there is no leader.
 func (f *changelogFeed) locate(ctx context.Context) error {
-	for !f.known {
-		infos, err := describeTopics(ctx, f.restorer.client, f.topic)
-		if err != nil {
-			return err
-		}
-		info := infos[f.topic]
-		if int(f.partition) >= len(info.leaders) {
-			return fmt.Errorf("topic %s has %d partitions, but partition %d is needed", f.topic, len(info.leaders), f.partition)
-		}
-		f.id, f.leader = info.id, info.leaders[f.partition]
-		if f.known = f.leader >= 0; !f.known {
-			if err := pause(ctx, retryBackoff); err != nil {
-				return err
-			}
-		}
+	if f.known {
+		return nil
 	}
+	infos, err := describeTopics(ctx, f.restorer.client, f.topic)
+	if err != nil {
+		return err
+	}
+	info := infos[f.topic]
+	if int(f.partition) >= len(info.leaders) {
+		return fmt.Errorf("topic %s has %d partitions, but partition %d is needed", f.topic, len(info.leaders), f.partition)
+	}
+	f.id, f.leader = info.id, info.leaders[f.partition]
+	f.known = f.leader >= 0
 	return nil
 }
 
 func (f *changelogFeed) request(at int64) *kmsg.FetchRequest {
 	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis = int32(restoreWait.Milliseconds())
-	req.MinBytes = 1
+	req.MaxWaitMillis = 0 // an answer without records comes at once
 	req.MaxBytes = restoreFetchBytes
 	if f.restorer.isolate == kgo.ReadCommitted() {
 		req.IsolationLevel = 1

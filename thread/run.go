@@ -24,6 +24,7 @@ func New(cfg *Config, restorer *Restorer) *Thread {
 		opened:     make(chan *opening),
 		routes:     map[partition]*route{},
 		generation: codec.NoGeneration,
+		batch:      1,
 		stats:      new(Stats),
 		stop:       make(chan classic.LeaveMode, 1),
 		dead:       make(chan struct{}),

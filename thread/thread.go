@@ -18,9 +18,14 @@ import (
 	"github.com/millrace-io/millrace/thread/task"
 )
 
-// turnRecords is how many records a task processes in one turn. It bounds how long the other tasks and events wait (about
-// a millisecond), and is large enough that what is done once a turn does not count.
-const turnRecords = 512
+// A turn processes up to so many records of each task that it takes about a millisecond: it bounds how long the other tasks
+// and events wait, and what is done once a turn does not count. The number follows the time that the last turns took, because
+// a user function may take a microsecond or a minute.
+const (
+	maxTurnRecords = 512
+	shortTurn      = 5 * time.Millisecond
+	longTurn       = 50 * time.Millisecond
+)
 
 // ErrStopped is the cause of a thread's end when it was asked to stop.
 var ErrStopped = errors.New("the stream thread was asked to stop")
@@ -48,6 +53,7 @@ type Thread struct {
 	routes    map[partition]*route
 
 	generation int32
+	batch      int               // records of each task in a turn
 	outOfRange []partition       // positions to reset
 	slab       []topology.Record // scratch of acceptPartition
 	now        time.Time         // read once a turn
@@ -76,6 +82,7 @@ type owned struct {
 	changelogs []string // of the stores
 	stats      task.Stats
 	published  task.Stats // what of stats is in the thread's
+	expired    int64      // the same of the state's
 	commit     taskCommit
 }
 
@@ -120,6 +127,7 @@ func (t *Thread) attend() error {
 		return t.install(o)
 	}
 	if t.buffered() > 0 {
+		t.adapt()
 		return t.glance()
 	}
 	select { // a batch that is ready needs no timer
@@ -145,6 +153,16 @@ func (t *Thread) attend() error {
 	}
 	t.now = time.Now()
 	return nil
+}
+
+// adapt sets how much the next turn does by how long the last one took.
+func (t *Thread) adapt() {
+	switch took := time.Since(t.now); {
+	case took > longTurn:
+		t.batch = max(1, t.batch/2)
+	case took < shortTurn:
+		t.batch = min(maxTurnRecords, 2*t.batch)
+	}
 }
 
 // receive takes a batch in, and looks at everything else too, so that a steady flow of records hides no event.
@@ -192,7 +210,7 @@ func (t *Thread) processTasks() error {
 		if o.task.BufferedTotal() == 0 {
 			continue
 		}
-		_, err := o.task.Process(turnRecords)
+		_, err := o.task.Process(t.batch)
 		o.collect(t.stats)
 		if err != nil {
 			return err

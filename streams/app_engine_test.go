@@ -1,0 +1,84 @@
+package streams_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/millrace-io/millrace/statestore"
+	"github.com/millrace-io/millrace/streams"
+	"github.com/millrace-io/millrace/streams/serde"
+)
+
+// fullDisk is an engine whose disk is full from some moment on.
+type fullDisk struct {
+	statestore.Engine
+	full *atomic.Bool
+}
+
+func (e *fullDisk) Apply(b *statestore.Batch) error {
+	if e.full.Load() {
+		return &statestore.StoreError{Op: "apply", Dir: "/state", Err: errors.New("no space left on device"), Hint: "make room on the disk", Stalled: true}
+	}
+	return e.Engine.Apply(b)
+}
+
+// A disk that is full when state is to be committed ends the application with a word about it. After there is room again, nothing is
+// lost and nothing is counted twice, because what Kafka has decided is restored from the changelog.
+func TestDiskFull(t *testing.T) {
+	f := newFixture(t)
+	var full atomic.Bool
+	streams.SetEngineWrapper(t, func(e statestore.Engine) statestore.Engine { return &fullDisk{e, &full} })
+	cfg := f.config("wc-0")
+	cfg.Guarantee = streams.ExactlyOnce
+	b, _ := wordCount()
+	app := f.start(b, cfg)
+	f.produce(poem...)
+	f.countsUntil(poemCounts)
+	app.untilSpread(4)
+	full.Store(true)
+	f.produce("the disk is full")
+	err := app.wait()
+	as(t, err, streams.KindState)
+	mentions(t, err, "no space left", "make room", "/state")
+
+	full.Store(false)
+	b, _ = wordCount()
+	app = f.start(b, cfg)
+	f.produce(poem...)
+	f.countsUntil(map[string]int64{"the": 7, "mill": 4, "grinds": 2, "race": 4, "runs": 2, "disk": 1, "is": 1, "full": 1})
+	app.end()
+}
+
+// A user function that outlasts the transaction time-out costs the transaction, not the result.
+func TestSlowFunctionOutlastsItsTransaction(t *testing.T) {
+	f := newFixture(t)
+	var slow atomic.Bool
+	b := streams.NewBuilder()
+	b.Stream("lines", serde.Bytes, serde.String).
+		GroupBy(func(_ []byte, w string) string {
+			if w == "slow" && slow.CompareAndSwap(true, false) {
+				time.Sleep(1500 * time.Millisecond) // real time passes for the broker, too: that is what is tested
+			}
+			return w
+		}, serde.String).
+		Count("word-counts").
+		ToStream().To("counts", serde.String, serde.Int64)
+	cfg := f.config("wc-0")
+	cfg.Guarantee, cfg.Threads, cfg.TransactionTimeout = streams.ExactlyOnce, 1, time.Second
+	cfg.CommitInterval = 900 * time.Millisecond // so that a transaction is open when the slow record comes, most of the time
+	app := f.start(b, cfg)
+	app.untilSpread(8)
+	want := map[string]int64{}
+	for app.metric("millrace_transactions_aborted_total") == 0 {
+		if want["slow"]++; want["slow"] > 10 {
+			t.Fatal("no transaction was aborted")
+		}
+		slow.Store(true)
+		f.produce("fast", "fast", "fast", "fast", "slow", "fast", "fast", "fast", "fast")
+		want["fast"] += 8
+		f.countsUntil(want)
+	}
+	app.end()
+}
