@@ -17,10 +17,11 @@
 // A record's value is touched (its first byte flipped, in a copy) by raw and pass, so that no side can hand
 // on the bytes it got. Steady figures leave out the first 30 % of the records (--warm).
 //
-// Garbage collection: --gogc (default 400) sets the collector's pace and --memory-limit-mb (default 0, none)
-// its limit, alike for the hand-written loops and for the framework; GOGC in the environment wins. The heap
-// of these programs is small (tens of MiB), so that Go's own default of 100 would collect every few
-// milliseconds; 400 trades that for some tens of MiB.
+// Garbage collection: --gogc (default 200) sets the collector's pace and --memory-limit-mb (default 150) the
+// memory from which it works harder, alike for the hand-written loops and for the framework; GOGC in the
+// environment wins. The heap of these programs is small (tens of MiB), so that Go's own default of 100 collects
+// every few milliseconds: measured on count, 100 costs 8 % more processor time than 200, and 400 saves no more
+// than 10 % for twice the memory.
 //
 // Exit status: 0 done, 1 failed, timed out or not equal to the replay, 2 wrong arguments.
 package main

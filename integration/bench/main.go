@@ -67,8 +67,8 @@ func runWorkload(ctx context.Context, o options, m *meter) error {
 	}
 }
 
-// profiled runs fn with the profiles that were asked for.
-func profiled(o options, fn func(options) error) (err error) {
+// profiled runs fn with the CPU profile that was asked for.
+func profiled(o options, fn func(options) error) error {
 	if o.cpuProfile != "" {
 		f, err := os.Create(o.cpuProfile)
 		if err != nil {
@@ -80,16 +80,16 @@ func profiled(o options, fn func(options) error) (err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	if o.memProfile != "" {
-		defer func() {
-			f, ferr := os.Create(o.memProfile)
-			if ferr == nil {
-				ferr = errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
-			}
-			err = errors.Join(err, ferr)
-		}()
-	}
 	return fn(o)
+}
+
+// heapProfile writes what is in use when the last record is counted, and what was allocated until then.
+func heapProfile(file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("heap").WriteTo(f, 0), f.Close())
 }
 
 // runVerify compares the sink of the workload --of with its replay.

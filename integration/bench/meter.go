@@ -65,11 +65,12 @@ func (m *meter) emit(fields ...field) {
 			b.WriteString(strconv.FormatFloat(v, 'f', 3, 64))
 			continue
 		}
-		text, err := json.Marshal(f.value)
-		if err != nil {
-			text = strconv.AppendQuote(nil, err.Error())
+		value := json.NewEncoder(&b)
+		value.SetEscapeHTML(false) // error texts are read by people
+		if err := value.Encode(f.value); err != nil {
+			b.WriteString(strconv.Quote(err.Error()))
 		}
-		b.Write(text)
+		b.Truncate(len(bytes.TrimRight(b.Bytes(), "\n")))
 	}
 	b.WriteString("}\n")
 	m.printing.Lock()
@@ -105,6 +106,9 @@ func (m *meter) watch(ctx context.Context) error {
 		}
 		if expect > 0 && seen >= expect {
 			m.done(name, warm, takeMark(seen))
+			if m.o.memProfile != "" {
+				return heapProfile(m.o.memProfile)
+			}
 			return nil
 		}
 		select {

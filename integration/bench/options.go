@@ -126,10 +126,10 @@ func parse(args []string, usage io.Writer) (options, error) {
 
 	f.StringVar(&o.of, "of", "", "verify: the workload whose sink is checked")
 
-	f.IntVar(&o.gogc, "gogc", 400, "pace of the garbage collector, unless GOGC is set")
-	f.Int64Var(&o.memoryLimit, "memory-limit-mb", 0, "memory limit of the Go runtime; 0: none")
+	f.IntVar(&o.gogc, "gogc", 200, "pace of the garbage collector, unless GOGC is set")
+	f.Int64Var(&o.memoryLimit, "memory-limit-mb", 150, "memory limit of the Go runtime; 0: none")
 	f.StringVar(&o.cpuProfile, "cpu-profile", "", "write a CPU profile of the whole run here")
-	f.StringVar(&o.memProfile, "mem-profile", "", "write an allocation profile of the whole run here")
+	f.StringVar(&o.memProfile, "mem-profile", "", "write a heap profile of the end of the run here")
 	if err := f.Parse(args[1:]); err != nil {
 		return o, fmt.Errorf("%w: %v", errUsage, err)
 	}

@@ -9,12 +9,12 @@ import (
 
 func TestTableHasMediansRatiosAndLimits(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
-	lines := `{"ev":"done","side":"peer","workload":"pass","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":200,"hwm_kib":1024000,"first_out_ms":4000,"t_ms":1000}
-{"ev":"done","side":"go","workload":"pass","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":600,"hwm_kib":102400,"first_out_ms":100,"t_ms":1000}
-{"ev":"done","side":"go","workload":"pass","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":800,"hwm_kib":102400,"first_out_ms":100,"t_ms":1000}
-{"ev":"done","side":"go","workload":"pass","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":5000,"hwm_kib":102400,"first_out_ms":100,"t_ms":1000}
+	lines := `{"ev":"done","side":"peer","workload":"pass","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":200,"in":1000,"out":900,"total_cpu_ms":2000,"hwm_kib":1024000,"first_out_ms":4000,"t_ms":1000}
+{"ev":"done","side":"go","workload":"pass","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":600,"in":1000,"out":1000,"total_cpu_ms":500,"hwm_kib":102400,"first_out_ms":100,"t_ms":1000}
+{"ev":"done","side":"go","workload":"pass","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":800,"in":1000,"out":1000,"total_cpu_ms":500,"hwm_kib":102400,"first_out_ms":100,"t_ms":1000}
+{"ev":"done","side":"go","workload":"pass","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":5000,"in":1000,"out":1000,"total_cpu_ms":500,"hwm_kib":102400,"first_out_ms":100,"t_ms":1000}
 {"ev":"timeout"}
-{"ev":"done","side":"go","workload":"raw","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":1000,"hwm_kib":51200,"first_out_ms":50,"t_ms":1000}
+{"ev":"done","side":"go","workload":"raw","guarantee":"at_least_once","commit_ms":1000,"steady_per_cpu_s":1000,"in":1000,"out":1000,"total_cpu_ms":500,"hwm_kib":51200,"first_out_ms":50,"t_ms":1000}
 `
 	if err := os.WriteFile(file, []byte(lines), 0o644); err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestTableHasMediansRatiosAndLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| pass | at_least_once | 1000 ms | 200 | 800 | 4.00 | 1000 | 100 | 0.10 | 4000 | 100 | 0.03 |",
+		"| pass | at_least_once | 1000 ms | 200 | 800 | 4.00 | 500 | 2000 | 4.00 | 1000 | 100 | 0.10 | 4000 | 100 | 0.03 |",
 		"| raw | at_least_once | 1000 ms | – | 1000 | – |",
 		"pass / raw, at_least_once, 1000 ms: 0.80 of our own",
 	} {
