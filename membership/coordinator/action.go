@@ -2,11 +2,13 @@ package coordinator
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// An Action is one output of [Machine.Step], a *[Reply], *[Append] or *[BadRecord]. The owner carries actions out in
+// An Action is one output of [Machine.Step], a *[Reply], *[Append], *[BadRecord] or *[Forced]. The owner carries actions out in
 // order. An action is valid until the next Step; what it points to (responses, records) is not reused.
 type Action interface {
 	action()
@@ -37,6 +39,16 @@ type BadRecord struct {
 	Err       error
 }
 
+// Forced is the outcome of a [ForceRebalance]. If Err is nil a generation has begun: After is its number, Removed and Kept
+// are what has become of the instance ids that were in the group, sorted.
+type Forced struct {
+	ID            uint64
+	Err           *kerr.Error
+	Reason        string // why it was refused, in words
+	Before, After int32  // generations
+	Removed, Kept []string
+}
+
 // Record is one record of __consumer_offsets in Kafka's own byte format. A nil Value is a tombstone.
 type Record struct{ Key, Value []byte }
 
@@ -60,6 +72,7 @@ type LogRecord struct {
 func (*Reply) action()     {}
 func (*Append) action()    {}
 func (*BadRecord) action() {}
+func (*Forced) action()    {}
 
 func (a *Reply) String() string {
 	return fmt.Sprintf("reply %d %s", a.ID, kmsg.NameForKey(a.Resp.Key()))
@@ -75,4 +88,12 @@ func (a *Append) String() string {
 
 func (a *BadRecord) String() string {
 	return fmt.Sprintf("bad record %d in partition %d: %v", a.Index, a.Partition, a.Err)
+}
+
+func (a *Forced) String() string {
+	if a.Err != nil {
+		return fmt.Sprintf("force rebalance %d: %s: %s", a.ID, a.Err.Message, a.Reason)
+	}
+	return fmt.Sprintf("force rebalance %d: generation %d to %d, removed (%s), kept (%s)", a.ID, a.Before, a.After,
+		strings.Join(a.Removed, ","), strings.Join(a.Kept, ","))
 }

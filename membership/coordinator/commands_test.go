@@ -61,6 +61,8 @@ func init() { // a map literal would be an initialisation cycle: base runs other
 		"parked":        (*world).cmdParked,
 		"log":           (*world).cmdLog,
 		"expect":        (*world).cmdExpect,
+		"settings":      (*world).cmdSettings,
+		"force":         (*world).cmdForce,
 	}
 }
 

@@ -96,6 +96,8 @@ func (m *Machine) forgetGroup(g *group) {
 	m.cancel(&g.join)
 	m.cancel(&g.absence)
 	m.cancel(&g.syncs)
+	m.cancel(&g.expansion)
+	m.cancel(&g.registration)
 	for _, mb := range g.members {
 		m.cancel(&mb.session)
 	}

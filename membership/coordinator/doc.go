@@ -9,8 +9,8 @@
 //	Request ──┐                  ┌── *Reply      one per request, now or after other steps (a parked request)
 //	Appended ─┤                  ├── *Append     records for the owner to append to __consumer_offsets
 //	TxnEnded ─┼── Machine.Step ──┤
-//	Loaded ───┤                  └── *BadRecord  a log record that could not be read and was left out
-//	Tick ─────┘
+//	Loaded ───┤                  ├── *Forced     what became of a forced rebalance
+//	Tick ─────┘                  └── *BadRecord  a log record that could not be read and was left out
 //
 // Time is an argument, ids come from [Config.NewID], and the package starts no goroutine, takes no lock, reads no
 // clock and does no input or output: equal inputs give equal outputs, so every bug can be replayed from a script
@@ -22,6 +22,10 @@
 // transitions in group.go, the rebalance itself in rebalance.go, the replacement of a static member in static.go,
 // everything that starts with a clock in timers.go, the byte formats in record.go, the restart in load.go. The
 // differences between the rule profiles are rows of one table in profile.go.
+//
+// What the drafts of KIP-345 asked for and Kafka never shipped is off unless [Configure] turns it on for a group
+// ([Settings]): members that are kept while they are offline in offline.go, new ones that wait for each other in
+// newcomers.go, hot spares in spares.go; a forced rebalance is in force.go.
 //
 // # States
 //

@@ -2,13 +2,14 @@ package coordinator
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // An Event is one input of [Machine.Step]: a [Request], [Appended], [TxnEnded], [Loading], [Loaded], [Unloaded],
-// [TopicChanged], [TopicDeleted] or [Tick].
+// [TopicChanged], [TopicDeleted], [Configure], [ForceRebalance] or [Tick].
 type Event interface {
 	event()
 	String() string
@@ -66,18 +67,38 @@ type TopicChanged struct {
 // TopicDeleted tells that a topic is gone; its committed offsets are deleted from every group.
 type TopicDeleted struct{ Topic string }
 
+// Configure replaces the settings of a group, whether it exists yet or not. They must be valid ([Settings.Validate]) and
+// hold until the next Configure; the owner stores them if they are to survive it.
+type Configure struct {
+	Group    string
+	Settings Settings
+	// RemoveNow lets the members that this change takes off the list of expected ids, and those that an earlier one did,
+	// leave at once, in one rebalance, instead of when they are all offline.
+	RemoveNow bool
+}
+
+// ForceRebalance begins a rebalance of a group of static members, at the end of which those that did not rejoin are out:
+// exactly one generation passes. It is answered by one *[Forced] with the same ID.
+type ForceRebalance struct {
+	ID       uint64
+	Group    string
+	Deadline time.Duration // for the members to rejoin; 0, or more than that: the longest rebalance timeout of the members
+}
+
 // Tick only moves the clock. The owner sends it when [Machine.NextDeadline] has come.
 type Tick struct{}
 
-func (Request) event()      {}
-func (Appended) event()     {}
-func (TxnEnded) event()     {}
-func (Loading) event()      {}
-func (Loaded) event()       {}
-func (Unloaded) event()     {}
-func (TopicChanged) event() {}
-func (TopicDeleted) event() {}
-func (Tick) event()         {}
+func (Request) event()        {}
+func (Appended) event()       {}
+func (TxnEnded) event()       {}
+func (Loading) event()        {}
+func (Loaded) event()         {}
+func (Unloaded) event()       {}
+func (TopicChanged) event()   {}
+func (TopicDeleted) event()   {}
+func (Configure) event()      {}
+func (ForceRebalance) event() {}
+func (Tick) event()           {}
 
 func (e Request) String() string {
 	return fmt.Sprintf("request %d %s v%d from %q at %q", e.ID, kmsg.NameForKey(e.Req.Key()), e.Req.GetVersion(), e.ClientID, e.Host)
@@ -111,5 +132,13 @@ func (e TopicChanged) String() string {
 }
 
 func (e TopicDeleted) String() string { return fmt.Sprintf("topic %s deleted", e.Topic) }
+
+func (e Configure) String() string {
+	return fmt.Sprintf("settings of group %s: %+v", e.Group, e.Settings)
+}
+
+func (e ForceRebalance) String() string {
+	return fmt.Sprintf("force rebalance %d of group %s within %v", e.ID, e.Group, e.Deadline)
+}
 
 func (Tick) String() string { return "tick" }

@@ -39,7 +39,7 @@ var transitions = [...][]state{
 //	G1  byInstance maps each instance id to the one member that holds it, and byID has the same members as members.
 //	G2  leader is "" or the id of a member.
 //	G3  parkedJoins counts the members whose join is waiting; only Preparing has any, except for a static member
-//	    whose replacement is being stored.
+//	    whose replacement is being stored. Newcomers, whose joins wait in Stable, are not members.
 //	G4  supporters[p] is the number of members that offer protocol p.
 //	G5  generation grows by one whenever a join completes and never otherwise.
 type group struct {
@@ -68,6 +68,13 @@ type group struct {
 	syncs     timer         // sync timer
 	ghostOwes bool          // a member id that was replaced still counts as owing a Sync
 
+	settings       *settings // never nil
+	newcomers      []newcomer
+	newcomersSince instant
+	expansion      timer  // the newcomers have waited enough
+	registration   timer  // the offline members have been offline for long enough
+	force          *force // the rebalance under way was forced; nil: it was not
+
 	image *kmsg.GroupMetadataValue // what the log says of the group, the appends under way included; nil: nothing. Never modified
 
 	offsets  map[topicPartition]offset
@@ -89,6 +96,9 @@ func (m *Machine) newGroup(id string, partition int32) *group {
 		inFlight:   make(map[topicPartition]int),
 	}
 	g.join = timer{kind: joinTimer, group: g, index: notQueued}
+	g.settings = m.settingsOf(id)
+	g.expansion = timer{kind: expansionTimer, group: g, index: notQueued}
+	g.registration = timer{kind: registrationTimer, group: g, index: notQueued}
 	g.absence = timer{kind: absenceTimer, group: g, index: notQueued}
 	g.syncs = timer{kind: syncTimer, group: g, index: notQueued}
 	m.groups[id] = g
@@ -190,18 +200,18 @@ func (g *group) countSupport(mb *member, by int) {
 
 // supports reports whether a joining member has the group's protocol type and a protocol in common with all members.
 // replaced, if not nil, is a member that does not count.
-func (g *group) supports(q *kmsg.JoinGroupRequest, replaced *member) bool {
+func (g *group) supports(protocolType string, protocols []kmsg.JoinGroupRequestProtocol, replaced *member) bool {
 	others := len(g.members)
 	if replaced != nil {
 		others--
 	}
 	if g.state == empty || others == 0 {
-		return q.ProtocolType != "" && len(q.Protocols) > 0
+		return protocolType != "" && len(protocols) > 0
 	}
-	if q.ProtocolType != g.protocolType {
+	if protocolType != g.protocolType {
 		return false
 	}
-	return slices.ContainsFunc(q.Protocols, func(p kmsg.JoinGroupRequestProtocol) bool {
+	return slices.ContainsFunc(protocols, func(p kmsg.JoinGroupRequestProtocol) bool {
 		supporters := g.supporters[p.Name]
 		if replaced != nil && slices.ContainsFunc(replaced.protocols, func(r kmsg.JoinGroupRequestProtocol) bool { return r.Name == p.Name }) {
 			supporters--

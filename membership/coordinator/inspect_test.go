@@ -27,7 +27,16 @@ func (w *world) cmdShow(a *args) error {
 		if m.Syncing {
 			line += " syncing"
 		}
+		if m.Offline {
+			line += " offline"
+		}
+		if m.Spare {
+			line += " spare"
+		}
 		w.printf("%s", line)
+	}
+	for _, id := range g.Newcomers {
+		w.printf("  instance=%s waits to become a member", id)
 	}
 	for _, id := range g.Pending {
 		w.printf("  %s pending", id)
@@ -171,9 +180,15 @@ func (w *world) expectGroup(a *args, check func(what, got, want string)) error {
 		check("group "+id, fmt.Sprint(ok), "false")
 		return nil
 	}
-	var members, instances []string
+	var members, instances, offline, spares []string
 	for _, m := range g.Members {
 		members = append(members, m.ID)
+		if m.Offline {
+			offline = append(offline, m.ID)
+		}
+		if m.Spare {
+			spares = append(spares, m.ID)
+		}
 		if m.InstanceID != nil {
 			instances = append(instances, *m.InstanceID)
 		}
@@ -191,7 +206,7 @@ func (w *world) expectGroup(a *args, check func(what, got, want string)) error {
 	for _, c := range []struct {
 		name string
 		got  []string
-	}{{"members", members}, {"instances", instances}, {"pending", g.Pending}} {
+	}{{"members", members}, {"instances", instances}, {"pending", g.Pending}, {"offline", offline}, {"spares", spares}, {"newcomers", g.Newcomers}} {
 		if a.has(c.name) {
 			check(c.name, sortedList(c.got), sortedList(a.list(c.name)))
 		}

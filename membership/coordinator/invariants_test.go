@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // check verifies what must hold between any two steps: the invariants of group, one answer for every request, and
@@ -40,6 +41,9 @@ func (m *Machine) waiting() map[uint64]bool {
 			if mb.sync.waiting {
 				list[mb.sync.id] = true
 			}
+		}
+		for _, n := range g.newcomers {
+			list[n.join.id] = true
 		}
 	}
 	for _, pending := range m.appends {
@@ -83,11 +87,21 @@ func (g *group) check() error {
 		for _, p := range mb.protocols {
 			support[p.Name]++
 		}
-		if g.state != dead && mb.session.index == notQueued && !mb.join.waiting && !mb.sync.waiting {
+		if g.state != dead && mb.session.index == notQueued && !mb.join.waiting && !mb.sync.waiting && !mb.offline {
 			return fmt.Errorf("member %s has no session and nothing parked: it could stay for ever", mb.id)
 		}
 	}
+	return g.checkCounts(joins, support, instances)
+}
+
+func (g *group) checkCounts(joins int, support map[string]int, instances map[string]*member) error {
 	switch {
+	case len(g.newcomers) > 0 && (g.state != stable || g.expansion.index == notQueued):
+		return fmt.Errorf("newcomers in %s, or without a timer: they could wait for ever", g.state)
+	case g.force != nil && g.state != preparingRebalance:
+		return fmt.Errorf("a forced rebalance in %s: it is never reported", g.state)
+	case slices.ContainsFunc(g.members, func(mb *member) bool { return mb.offline }) && g.registration.index == notQueued:
+		return fmt.Errorf("offline members without a timer: they could stay for ever")
 	case len(g.byID) != len(g.members) || len(g.byInstance) != len(instances):
 		return fmt.Errorf("G1: %d members, %d by id; %d static, %d by instance", len(g.members), len(g.byID), len(instances), len(g.byInstance))
 	case g.leader != "" && g.byID[g.leader] == nil:

@@ -45,17 +45,17 @@ func (m *Machine) joinGroup(g *group, r Request, q *kmsg.JoinGroupRequest) {
 		discounted = nil
 	}
 	switch {
-	case !m.hasRoom(g, q.MemberID, replaced):
+	case !m.hasRoom(g, q, replaced):
 		m.removeByID(g, q.MemberID)
 		m.refuseJoin(r, q, "", kerr.GroupMaxSizeReached)
 	case g.state == dead:
 		m.refuseJoin(r, q, q.MemberID, kerr.CoordinatorNotAvailable)
-	case !g.supports(q, discounted):
+	case !g.supports(q.ProtocolType, q.Protocols, discounted):
 		m.refuseJoin(r, q, q.MemberID, kerr.InconsistentGroupProtocol)
 	case replaced != nil:
 		m.replaceStatic(g, replaced, r, q)
 	case q.MemberID == "" && q.InstanceID != nil:
-		m.addMember(g, m.newMemberID(*q.InstanceID), r, q)
+		m.joinNewStatic(g, r, q)
 	case q.MemberID == "" && q.Version >= 4:
 		m.handOutID(g, r, q)
 	case q.MemberID == "":
@@ -67,17 +67,36 @@ func (m *Machine) joinGroup(g *group, r Request, q *kmsg.JoinGroupRequest) {
 	}
 }
 
+// joinNewStatic serves an instance id that is not in the group.
+func (m *Machine) joinNewStatic(g *group, r Request, q *kmsg.JoinGroupRequest) {
+	at, waits := g.newcomer(q.InstanceID)
+	delete(g.settings.dismissed, *q.InstanceID) // it is a new member now, whatever it was before
+	switch {
+	case g.settings.refuses(*q.InstanceID):
+		m.refuseJoin(r, q, "", kerr.InvalidRequest)
+	case waits:
+		m.replaceNewcomer(g, at, r, q)
+	case g.holdsNewcomer(*q.InstanceID):
+		m.addNewcomer(g, r, q)
+	default:
+		m.addMember(g, m.newMemberID(*q.InstanceID), r, q)
+	}
+}
+
 // hasRoom is the check of group.max.size. While the members join, those count that are there already (KAFKA-9885).
-func (m *Machine) hasRoom(g *group, memberID string, replaced *member) bool {
+func (m *Machine) hasRoom(g *group, q *kmsg.JoinGroupRequest, replaced *member) bool {
 	if replaced != nil && m.holds(replacementIsNotGrowth) {
 		return true
 	}
-	known := g.byID[memberID]
+	if _, waits := g.newcomer(q.InstanceID); waits {
+		return true
+	}
+	known := g.byID[q.MemberID]
 	switch g.state {
 	case preparingRebalance:
 		return known != nil && known.join.waiting || g.parkedJoins < m.cfg.MaxGroupSize
 	case completingRebalance, stable:
-		return known != nil || len(g.members) < m.cfg.MaxGroupSize
+		return known != nil || len(g.members)+len(g.newcomers) < m.cfg.MaxGroupSize
 	}
 	return true
 }
@@ -118,6 +137,15 @@ func (m *Machine) joinPending(g *group, r Request, q *kmsg.JoinGroupRequest) {
 // addMember adds a new member, parks its join and rebalances.
 func (m *Machine) addMember(g *group, id string, r Request, q *kmsg.JoinGroupRequest) {
 	g.dropPending(m, id)
+	mb := m.newMember(g, id, r, q)
+	g.grown = g.grown || g.state == preparingRebalance && g.initial
+	g.add(mb, q.ProtocolType)
+	m.parkJoin(g, mb, r, q)
+	m.arm(&mb.session, m.cfg.NewMemberJoinTimeout)
+	m.rebalanceOrComplete(g)
+}
+
+func (m *Machine) newMember(g *group, id string, r Request, q *kmsg.JoinGroupRequest) *member {
 	mb := &member{
 		id:               id,
 		instanceID:       q.InstanceID,
@@ -130,11 +158,7 @@ func (m *Machine) addMember(g *group, id string, r Request, q *kmsg.JoinGroupReq
 		isNew:            true,
 	}
 	mb.session = timer{kind: sessionTimer, group: g, member: mb, index: notQueued}
-	g.grown = g.grown || g.state == preparingRebalance && g.initial
-	g.add(mb, q.ProtocolType)
-	m.parkJoin(g, mb, r, q)
-	m.arm(&mb.session, m.cfg.NewMemberJoinTimeout)
-	m.rebalanceOrComplete(g)
+	return mb
 }
 
 // rejoin serves a member that the group knows.
@@ -153,6 +177,7 @@ func (m *Machine) rejoin(g *group, r Request, q *kmsg.JoinGroupRequest) {
 		if g.state == stable {
 			resp.Members = nil
 		}
+		m.returned(mb)
 		m.reply(r.ID, joinVersion(resp, q.Version))
 	default:
 		g.setProtocols(mb, q.Protocols)
@@ -172,7 +197,7 @@ func (m *Machine) parkJoin(g *group, mb *member, r Request, q *kmsg.JoinGroupReq
 		g.parkedJoins--
 	}
 	mb.join = parked{r.ID, q.Version, true}
-	mb.lastContact = m.now
+	mb.lastContact, mb.offline = m.now, false
 	g.parkedJoins++
 }
 
@@ -220,10 +245,13 @@ func (g *group) joined(mb *member) *kmsg.JoinGroupResponse {
 }
 
 // memberList is what the leader assigns to: everybody with what he says under the selected protocol, absent static
-// members included.
+// members included and spares left out.
 func (g *group) memberList() []kmsg.JoinGroupResponseMember {
 	list := make([]kmsg.JoinGroupResponseMember, 0, len(g.members))
 	for _, mb := range g.members {
+		if mb.spare {
+			continue
+		}
 		entry := kmsg.NewJoinGroupResponseMember()
 		entry.MemberID, entry.InstanceID, entry.ProtocolMetadata = mb.id, mb.instanceID, mb.metadata(g.protocol)
 		list = append(list, entry)

@@ -74,6 +74,10 @@ func (m *Machine) leave(g *group, id kmsg.LeaveGroupRequestMember) (err *kerr.Er
 	case id.MemberID == "" && id.InstanceID == nil:
 		return kerr.UnknownMemberID, false
 	case id.MemberID == "":
+		if at, waits := g.newcomer(id.InstanceID); waits {
+			m.dropNewcomer(g, at, kerr.UnknownMemberID)
+			return nil, false
+		}
 		if mb = g.byInstance[*id.InstanceID]; mb == nil {
 			return kerr.UnknownMemberID, false
 		}
@@ -85,11 +89,16 @@ func (m *Machine) leave(g *group, id kmsg.LeaveGroupRequestMember) (err *kerr.Er
 		}
 	}
 	m.refuseParkedJoin(g, mb)
+	m.refuseParkedSync(mb)
+	m.removeMember(g, mb)
+	return nil, true
+}
+
+// refuseParkedSync answers the parked Sync of a member that is being removed.
+func (m *Machine) refuseParkedSync(mb *member) {
 	if mb.sync.waiting && m.holds(leaveAnswersParkedSync) {
 		m.reply(mb.sync.id, syncRefused(mb.sync.version, kerr.UnknownMemberID))
 	}
-	m.removeMember(g, mb)
-	return nil, true
 }
 
 // left echoes the identity as it was asked for: "" stays "" (KAFKA-8678).

@@ -151,6 +151,7 @@ func (l *loader) finish(g *group) {
 	if g.byID[g.leader] == nil {
 		g.leader = g.members[0].id
 	}
+	g.chooseSpares()
 	g.state = stable // where a group with members begins: no transition leads here from Empty
 	if len(g.members) > l.m.cfg.MaxGroupSize {
 		l.m.prepareRebalance(g)
@@ -197,6 +198,12 @@ func (m *Machine) onUnloaded(partition int32) {
 				m.reply(mb.sync.id, syncRefused(mb.sync.version, kerr.NotCoordinator))
 				mb.sync = parked{}
 			}
+		}
+		for len(g.newcomers) > 0 {
+			m.dropNewcomer(g, 0, kerr.NotCoordinator)
+		}
+		if g.force != nil {
+			m.forced(&Forced{ID: g.force.id, Err: kerr.NotCoordinator, Reason: "the group's partition was taken away before the generation began"})
 		}
 		if g.state != dead {
 			m.become(g, dead)

@@ -28,6 +28,8 @@ type Machine struct {
 	timers     timerQueue
 	expiry     timer
 	heartbeats map[heartbeatAnswer]*kmsg.HeartbeatResponse
+	settings   map[string]*settings // by group id, whether the group exists or not
+	unset      settings             // of all other groups
 }
 
 // instant is monotonic time since the first Step.
@@ -75,6 +77,7 @@ func New(cfg Config) *Machine {
 		appends:    make(map[uint64]pendingAppend),
 		expiry:     timer{kind: expiryTimer, index: notQueued},
 		heartbeats: make(map[heartbeatAnswer]*kmsg.HeartbeatResponse),
+		settings:   make(map[string]*settings),
 	}
 }
 
@@ -100,6 +103,10 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.onTopicChanged(ev)
 	case TopicDeleted:
 		m.onTopicDeleted(ev)
+	case Configure:
+		m.onConfigure(ev)
+	case ForceRebalance:
+		m.onForceRebalance(ev)
 	case Tick:
 	}
 	return m.actions

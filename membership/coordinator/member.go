@@ -22,10 +22,13 @@ type member struct {
 	join parked // its JoinGroup that waits for the rebalance to complete
 	sync parked // its SyncGroup that waits for the leader's assignment
 
-	session     timer
-	lastContact instant
-	isNew       bool // until its first join completes
-	owesSync    bool // it did not sync since the last join completed
+	session      timer
+	lastContact  instant
+	isNew        bool // until its first join completes
+	spare        bool // it gets no work in this generation
+	offline      bool // its session has ended, and the group keeps it
+	offlineSince instant
+	owesSync     bool // it did not sync since the last join completed
 
 	swaps   uint64   // replacements so far; names the newest one
 	storing int      // replacements whose record is not acknowledged yet

@@ -107,6 +107,7 @@ type model struct {
 	script     []string
 	generation int32
 	held       bool
+	drafts     bool // with what the drafts of KIP-345 asked for
 	// excused is set once a fence of the rightful holder may happen: an append failed or was lost, or (D10) Kafka
 	// forgot what it does not store.
 	excused bool
@@ -115,6 +116,7 @@ type model struct {
 func newModel(seed uint64, steps []int) *model {
 	m := &model{seed: seed, steps: steps, w: newWorld(Profile(seed%2), newArgs(nil))}
 	m.roll(-1)
+	m.drafts = m.rnd.IntN(2) == 0
 	for i := range 1 + m.rnd.IntN(4) {
 		m.clients = append(m.clients, &modelClient{m: m, name: string(rune('a' + i)), static: true})
 	}
@@ -163,6 +165,9 @@ func (m *model) do(format string, v ...any) error {
 }
 
 func (m *model) random() error {
+	if m.drafts && m.rnd.IntN(25) == 0 {
+		return m.configure()
+	}
 	c := m.clients[m.rnd.IntN(len(m.clients))]
 	switch n := m.rnd.IntN(100); {
 	case n < 55:
@@ -185,6 +190,30 @@ func (m *model) random() error {
 		return m.reload()
 	}
 	return c.stop()
+}
+
+// configure changes the group's settings, or forces a rebalance.
+func (m *model) configure() error {
+	if m.rnd.IntN(3) == 0 {
+		return m.do("force deadline=%ds", m.rnd.IntN(40))
+	}
+	line := "settings"
+	if m.rnd.IntN(2) == 0 {
+		line += fmt.Sprintf(" registration=%ds", m.rnd.IntN(60))
+	}
+	if m.rnd.IntN(2) == 0 {
+		line += fmt.Sprintf(" expansion=%ds", m.rnd.IntN(60))
+	}
+	if m.rnd.IntN(2) == 0 {
+		line += " expected=(" + strings.Join([]string{"a", "b", "c", "d"}[:1+m.rnd.IntN(4)], ",") + ")"
+	}
+	if m.rnd.IntN(3) == 0 {
+		line += fmt.Sprintf(" target=%d spare-session=%ds", 1+m.rnd.IntN(3), 3+m.rnd.IntN(8))
+	}
+	if m.rnd.IntN(2) == 0 {
+		line += " remove-now"
+	}
+	return m.do("%s", line)
 }
 
 // append holds appends, or lets go of one or of all.

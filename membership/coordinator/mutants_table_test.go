@@ -32,7 +32,7 @@ var mutants = []mutant{
 	}
 `, ``},
 	{"late acknowledgement that brings an old offset back", "offsets.go", `; !ok || present.order < o.order {`, `; !ok || present.order != o.order {`},
-	{"no session after a rebalance", "rebalance.go", `		m.arm(&mb.session, mb.sessionTimeout)
+	{"no session after a rebalance", "rebalance.go", `		m.arm(&mb.session, g.session(mb))
 	}
 	if present {`, `	}
 	if present {`},
@@ -78,4 +78,23 @@ func (c *replacementStored) refused`},
 	}
 	mb.join = parked`, `	}
 	mb.join = parked`},
+	{"forced rebalance that keeps who does not come", "force.go", `		if !mb.join.waiting {
+			m.removeMember(g, mb)
+		}`, `		if !mb.join.waiting && !mb.static() {
+			m.removeMember(g, mb)
+		}`},
+	{"forced rebalance of a group with dynamic members", "force.go", `		if !mb.static() {
+			return`, `		if false {
+			return`},
+	{"offline members that leave one by one", "offline.go", `return !mb.offline })`, `return !mb.offline || mb.offlineSince+instant(g.offlineWait(mb)) > m.now })`},
+	{"rebalance that waits for offline members", "rebalance.go", `return mb.offline || m.cfg`, `return m.cfg`},
+	{"expansion timeout that every newcomer prolongs", "newcomers.go", `	if len(g.newcomers) == 0 {
+		g.newcomersSince = m.now
+	}`, `	g.newcomersSince = m.now`},
+	{"newcomers that another rebalance leaves waiting", "rebalance.go", `	m.admitNewcomers(g)
+`, ``},
+	{"spare that the leader assigns to", "join.go", `		if mb.spare {
+			continue
+		}
+`, ``},
 }

@@ -12,6 +12,7 @@ func (m *Machine) prepareRebalance(g *group) {
 		m.resetAssignments(g, kerr.RebalanceInProgress)
 	}
 	m.forgetSyncs(g)
+	m.admitNewcomers(g)
 	g.initial = g.state == empty
 	m.become(g, preparingRebalance)
 	if g.initial {
@@ -56,18 +57,22 @@ func (m *Machine) allJoined(g *group) bool {
 	return g.parkedJoins == len(g.members) || m.onlyAbsentMissing(g)
 }
 
-// onlyAbsentMissing reports whether all that are missing are static members silent for longer than the option lets
-// a rebalance wait for (D14). Somebody must have joined.
+// onlyAbsentMissing reports whether all that are missing are static members that are offline, or silent for longer than
+// the option lets a rebalance wait for (D14). Somebody must have joined.
 func (m *Machine) onlyAbsentMissing(g *group) bool {
-	if m.cfg.AbsentStaticAfter == 0 || g.parkedJoins == 0 {
+	if g.parkedJoins == 0 {
 		return false
 	}
 	for _, mb := range g.members {
-		if !mb.join.waiting && (!mb.static() || m.now < m.absentAt(mb)) {
+		if !mb.join.waiting && !m.absent(mb) {
 			return false
 		}
 	}
 	return true
+}
+
+func (m *Machine) absent(mb *member) bool {
+	return mb.offline || m.cfg.AbsentStaticAfter > 0 && mb.static() && m.now >= m.absentAt(mb)
 }
 
 func (m *Machine) absentAt(mb *member) instant {
@@ -122,13 +127,20 @@ func (m *Machine) completeJoin(g *group) {
 			m.removeMember(g, mb)
 		}
 	}
+	if g.force != nil {
+		m.dropAbsentForced(g)
+	}
 	g.initial = false
+	g.chooseSpares()
 	if len(g.members) > 0 && !g.electLeader() {
 		g.join.kind = joinTimer
 		m.arm(&g.join, g.rebalanceTimeout())
 		return
 	}
 	g.generation++
+	if g.force != nil {
+		m.tellForced(g)
+	}
 	if len(g.members) == 0 {
 		g.protocol, g.leader = "", ""
 		m.become(g, empty)
@@ -147,30 +159,34 @@ func (m *Machine) completeJoin(g *group) {
 func (m *Machine) admit(g *group, mb *member) {
 	present := mb.join.waiting
 	mb.isNew = false
-	mb.owesSync = true
+	mb.owesSync = !mb.offline
 	if present {
 		m.answerJoin(g, mb, g.joined(mb))
 	}
-	if present || !mb.static() || !m.cfg.AbsentStaticsKeepClock {
-		m.arm(&mb.session, mb.sessionTimeout)
+	if present || !mb.offline && !(mb.static() && m.cfg.AbsentStaticsKeepClock) {
+		m.arm(&mb.session, g.session(mb))
 	}
 	if present {
 		mb.lastContact = m.now
 	}
 }
 
-// electLeader makes sure that the leader is among those who joined; it reports whether anybody is.
+// electLeader makes sure that the leader is among those who joined, and no spare if others are there; it reports whether
+// anybody is.
 func (g *group) electLeader() bool {
-	if leader := g.byID[g.leader]; leader != nil && leader.join.waiting {
+	if leader := g.byID[g.leader]; leader != nil && leader.join.waiting && !leader.spare {
 		return true
 	}
+	var elected *member
 	for _, mb := range g.members {
-		if mb.join.waiting {
-			g.leader = mb.id
-			return true
+		if mb.join.waiting && (elected == nil || elected.spare && !mb.spare) {
+			elected = mb
 		}
 	}
-	return false
+	if elected != nil {
+		g.leader = elected.id
+	}
+	return elected != nil
 }
 
 // forgetSyncs ends the wait for Syncs.

@@ -77,7 +77,7 @@ func (m *Machine) takeOver(g *group, mb *member, r Request, q *kmsg.JoinGroupReq
 	mb.swaps++
 	session := previousSession
 	if m.holds(replacementSessionAtOnce) {
-		session = mb.sessionTimeout
+		session = g.session(mb)
 	}
 	m.arm(&mb.session, session)
 }
@@ -150,7 +150,7 @@ func (m *Machine) restore(g *group, mb *member) {
 	mb.clientID, mb.clientHost = was.clientID, was.clientHost
 	mb.sessionTimeout, mb.rebalanceTimeout = was.sessionTimeout, was.rebalanceTimeout
 	g.image = renamed(g.image, mb)
-	m.arm(&mb.session, mb.sessionTimeout)
+	m.arm(&mb.session, g.session(mb))
 }
 
 // storeRename stores only the new id of a replacement during a rebalance. The rest of the record stays that of the

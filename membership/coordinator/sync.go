@@ -14,6 +14,7 @@ func (m *Machine) onSync(r Request, q *kmsg.SyncGroupRequest) {
 	}
 	if g.state == stable {
 		m.synced(g, mb)
+		m.returned(mb)
 		if m.holds(syncRestartsSession) {
 			m.heard(mb)
 		}
@@ -71,7 +72,7 @@ func (m *Machine) parkSync(mb *member, r Request, q *kmsg.SyncGroupRequest) {
 		m.reply(mb.sync.id, syncRefused(mb.sync.version, kerr.RebalanceInProgress))
 	}
 	mb.sync = parked{r.ID, q.Version, true}
-	mb.lastContact = m.now
+	mb.lastContact, mb.offline = m.now, false
 }
 
 // assignmentStored waits for the record of a generation's assignment.
@@ -88,6 +89,11 @@ func (m *Machine) storeAssignment(g *group, q *kmsg.SyncGroupRequest) {
 	assignment := make(map[string][]byte, len(q.GroupAssignment))
 	for _, a := range q.GroupAssignment {
 		assignment[a.MemberID] = a.MemberAssignment
+	}
+	for _, mb := range g.members {
+		if mb.spare {
+			assignment[mb.id] = g.idleAssignment()
+		}
 	}
 	previous := g.image
 	image := g.snapshot(assignment)

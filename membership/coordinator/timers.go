@@ -8,12 +8,14 @@ import (
 type timerKind uint8
 
 const (
-	sessionTimer timerKind = iota // a member was silent, or a pending id did not come back
-	joinTimer                     // the members had their time to rejoin
-	initialTimer                  // one round of the initial rebalance delay is over
-	absenceTimer                  // the static members that are missing count as absent
-	syncTimer                     // the members had their time to sync
-	expiryTimer                   // look for expired offsets and groups
+	sessionTimer      timerKind = iota // a member was silent, or a pending id did not come back
+	joinTimer                          // the members had their time to rejoin
+	initialTimer                       // one round of the initial rebalance delay is over
+	absenceTimer                       // the static members that are missing count as absent
+	syncTimer                          // the members had their time to sync
+	registrationTimer                  // offline members have been offline for long enough
+	expansionTimer                     // newcomers have waited for long enough
+	expiryTimer                        // look for expired offsets and groups
 )
 
 const notQueued = -1
@@ -126,6 +128,10 @@ func (m *Machine) fire(t *timer) {
 		m.absenceDue(t.group)
 	case syncTimer:
 		m.syncTimeout(t.group)
+	case registrationTimer:
+		m.offlineDue(t.group)
+	case expansionTimer:
+		m.newcomersDue(t.group)
 	case expiryTimer:
 		m.expireOffsets()
 	}
@@ -137,8 +143,8 @@ func (m *Machine) cancel(t *timer) { m.timers.cancel(t) }
 
 // heard restarts a member's session: it was heard of.
 func (m *Machine) heard(mb *member) {
-	mb.lastContact = m.now
-	m.arm(&mb.session, mb.sessionTimeout)
+	mb.lastContact, mb.offline = m.now, false
+	m.arm(&mb.session, mb.session.group.session(mb))
 }
 
 // sessionExpired removes whoever was silent for too long. A member whose request is parked here is not silent; its
@@ -154,8 +160,20 @@ func (m *Machine) sessionExpired(t *timer) {
 	if !mb.isNew && (mb.join.waiting || mb.sync.waiting) {
 		return
 	}
-	m.refuseParkedJoin(g, mb)
-	m.removeMember(g, mb)
+	if g.keepsOffline(mb) {
+		m.goOffline(g, mb)
+		return
+	}
+	m.removeExpired(g, mb)
+}
+
+// removeExpired removes members whose sessions are over, in one rebalance.
+func (m *Machine) removeExpired(g *group, gone ...*member) {
+	for _, mb := range gone {
+		m.refuseParkedJoin(g, mb)
+		m.refuseParkedSync(mb)
+		m.removeMember(g, mb)
+	}
 	m.storeRemovals(g, storedNothing{})
 	if g.state == stable || g.state == completingRebalance {
 		m.prepareRebalance(g)

@@ -16,6 +16,8 @@ type Group struct {
 	Protocol     string // selected for this generation; "" if none
 	Leader       string // member id; "" if none
 	Members      []GroupMember
+	Newcomers    []string // instance ids of new static members that wait for a rebalance, in the order in which they came
+	Settings     Settings
 	Pending      []string // member ids that were handed out and did not come back yet, sorted
 }
 
@@ -31,6 +33,8 @@ type GroupMember struct {
 	Assignment       []byte
 	Joining          bool // its JoinGroup is parked
 	Syncing          bool // its SyncGroup is parked
+	Offline          bool // its session has ended, and the group's settings keep it
+	Spare            bool // it gets no work: see [Settings.TargetSize]
 }
 
 // Group returns the picture of a group, with the members in the order in which they joined.
@@ -47,7 +51,11 @@ func (m *Machine) Group(id string) (Group, bool) {
 		ProtocolType: g.protocolType,
 		Protocol:     g.protocol,
 		Leader:       g.leader,
+		Settings:     g.settings.Settings,
 		Pending:      slices.Sorted(maps.Keys(g.pending)),
+	}
+	for _, n := range g.newcomers {
+		v.Newcomers = append(v.Newcomers, *n.instanceID)
 	}
 	for _, mb := range g.members {
 		e := GroupMember{
@@ -60,6 +68,8 @@ func (m *Machine) Group(id string) (Group, bool) {
 			Assignment:       mb.assignment,
 			Joining:          mb.join.waiting,
 			Syncing:          mb.sync.waiting,
+			Offline:          mb.offline,
+			Spare:            mb.spare,
 		}
 		for _, p := range mb.protocols {
 			e.Protocols = append(e.Protocols, p.Name)

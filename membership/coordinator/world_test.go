@@ -23,7 +23,8 @@ type world struct {
 	done     map[uint64]*sent // answered, or asked of a coordinator that is gone
 	twice    []*sent          // answered twice
 	last     uint64
-	names    map[string]*sent // the newest request of each name
+	names    map[string]*sent  // the newest request of each name
+	forced   map[uint64]string // names of forced rebalances under way
 
 	log  map[int32][]LogRecord
 	hold bool
@@ -69,6 +70,7 @@ func newWorld(p Profile, a *args) *world {
 	w.names = make(map[string]*sent)
 	w.requests = make(map[uint64]*sent)
 	w.done = make(map[uint64]*sent)
+	w.forced = make(map[uint64]string)
 	w.log = make(map[int32][]LogRecord)
 	w.m = New(w.cfg)
 	if !a.bool("not-loaded") {
@@ -106,6 +108,8 @@ func (w *world) step(ev Event) {
 			w.replied(a)
 		case *BadRecord:
 			w.printf("%v", a)
+		case *Forced:
+			w.forcedRebalance(a)
 		case *Append:
 			if w.hold {
 				w.held = append(w.held, heldAppend{append: a})
@@ -248,8 +252,11 @@ func (w *world) crash() {
 		delete(w.requests, s.id)
 		w.done[s.id] = s
 	}
+	configured := w.m.settings // their owner keeps them
 	w.m = New(w.cfg)
+	w.m.settings = configured
 	w.held = nil
+	clear(w.forced)
 	w.step(TopicChanged{Topic: "t", ID: topicID(1), Partitions: 4})
 }
 
