@@ -3,6 +3,7 @@ package membership
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // MaxNameLength is Kafka's limit for a group.instance.id.
@@ -44,6 +45,14 @@ func InstanceID(clientID string, thread int) (string, error) {
 		return fail("is %d characters long", len(id))
 	}
 	return id, nil
+}
+
+// ThreadOf returns which thread of a process has an instance id; ok is false if it is none of the process.
+func ThreadOf(clientID, instanceID string) (thread int, ok bool) {
+	rest, _ := strings.CutPrefix(instanceID, clientID+"-StreamThread-")
+	digits, _ := strings.CutSuffix(rest, "-consumer")
+	thread, err := strconv.Atoi(digits)
+	return thread, err == nil && thread > 0 && ConsumerClientID(clientID, thread) == instanceID
 }
 
 func allowed(r rune) bool {

@@ -53,3 +53,15 @@ func TestIncarnationOf(t *testing.T) {
 		}
 	}
 }
+
+func TestThreadOf(t *testing.T) {
+	for id, want := range map[string]int{
+		"wc-1-StreamThread-1-consumer": 1, "wc-1-StreamThread-12-consumer": 12, "wc-1-StreamThread-0-consumer": 0,
+		"wc-1-StreamThread--3-consumer": 0, "wc-1-StreamThread-03-consumer": 0, "wc-1-StreamThread-3": 0, "wc-11-StreamThread-3-consumer": 0,
+		"wc-StreamThread-3-consumer": 0, "wc-1-StreamThread-+3-consumer": 0, "": 0, "wc-1": 0,
+	} {
+		if n, ok := ThreadOf("wc-1", id); ok != (want > 0) || ok && n != want {
+			t.Errorf("ThreadOf(%q) = %d, %t, want %d", id, n, ok, want)
+		}
+	}
+}

@@ -6,25 +6,24 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/millrace-io/millrace/internal/topology"
 	"github.com/millrace-io/millrace/membership/classic"
 	"github.com/millrace-io/millrace/metadata"
 	"github.com/millrace-io/millrace/metadata/rest"
-	"github.com/millrace-io/millrace/thread"
 )
 
 // App runs a topology: some stream threads, their local state and, if wanted, a REST side. It is made by [New] and runs once,
 // in [App.Run]. All other methods may be called from any goroutine at any time.
 type App struct {
-	cfg     Config
-	plan    *topology.Plan
-	state   stateBox
-	started atomic.Bool
-	process atomic.Pointer[process] // set while and after Run has started up
-	closing chan closeRequest
-	done    chan struct{} // closed when Run has returned
+	cfg      Config
+	plan     *topology.Plan
+	state    stateBox
+	started  atomic.Bool
+	process  atomic.Pointer[process] // set while and after Run has started up
+	closing  chan closeRequest
+	resizing chan resize
+	done     chan struct{} // closed when Run has returned
 }
 
 // closeRequest asks the supervisor to stop, in a mode of leaving.
@@ -37,7 +36,7 @@ func New(b *Builder, cfg Config) (*App, error) {
 	if err := errors.Join(cfg.Validate(), buildErr); err != nil {
 		return nil, failure(KindConfig, err)
 	}
-	a := &App{cfg: cfg.withDefaults(), plan: plan, closing: make(chan closeRequest, 1), done: make(chan struct{})}
+	a := &App{cfg: cfg.withDefaults(), plan: plan, closing: make(chan closeRequest, 1), resizing: make(chan resize), done: make(chan struct{})}
 	a.state.listen = func(from, to State) {
 		a.cfg.Logger.Info("state changed", "app", a.cfg.AppID, "from", from.String(), "to", to.String())
 		if a.cfg.OnStateChange != nil {
@@ -105,13 +104,13 @@ func (a *App) Threads() []metadata.ThreadStatus {
 	if p == nil {
 		return nil
 	}
-	all := make([]metadata.ThreadStatus, len(p.threads))
-	for i, t := range p.threads {
+	var all []metadata.ThreadStatus
+	for _, t := range p.threads() {
 		s := t.Status()
-		all[i] = metadata.ThreadStatus{
+		all = append(all, metadata.ThreadStatus{
 			Name: s.Name, State: s.State.String(), InstanceID: s.InstanceID, MemberID: s.MemberID,
 			Generation: s.Generation, Active: s.Active,
-		}
+		})
 	}
 	return all
 }
@@ -158,145 +157,4 @@ func (m CloseMode) leaveMode() classic.LeaveMode {
 	default:
 		return classic.LeaveDefault
 	}
-}
-
-// watchEvery is how often the supervisor looks whether threads make progress.
-const watchEvery = time.Second
-
-// lingering is how long the supervisor waits for a thread that was cut short: only a user function that does not return can
-// outlast it.
-var lingering = 10 * time.Second
-
-// outcome is how a thread ended.
-type outcome struct {
-	thread *thread.Thread
-	err    error
-}
-
-// supervise runs the threads until the application is asked to stop or one of them fails, and then stops the others.
-func (p *process) supervise(ctx context.Context) error {
-	hard, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(nil)
-	ended := make(chan outcome, len(p.threads))
-	p.app.state.become(Rebalancing)
-	for _, t := range p.threads {
-		go func() { ended <- outcome{t, t.Run(hard)} }()
-	}
-	s := supervisor{process: p, cut: cut, ended: ended, running: len(p.threads)}
-	return s.run(ctx)
-}
-
-// supervisor is the state of supervise.
-type supervisor struct {
-	*process
-	cut      context.CancelCauseFunc // ends all threads at once
-	ended    chan outcome
-	running  int
-	stopping bool
-	err      error            // the first failure
-	deadline <-chan time.Time // of the graceful stop, then of the cut
-	wasCut   bool
-}
-
-func (s *supervisor) run(ctx context.Context) error {
-	watch := time.NewTicker(watchEvery)
-	defer watch.Stop()
-	cancelled := ctx.Done()
-	for s.running > 0 {
-		select {
-		case <-s.changed:
-			if !s.stopping {
-				s.app.state.become(ofThreads(s.threads))
-			}
-		case o := <-s.ended:
-			s.threadEnded(o)
-		case err := <-s.serving:
-			s.fail(failure(KindOther, err))
-		case <-cancelled:
-			cancelled = nil
-			s.stop(PendingShutdown, CloseDefault)
-		case req := <-s.app.closing:
-			s.stop(PendingShutdown, req.mode)
-		case <-watch.C:
-			s.watch()
-		case <-s.deadline:
-			if s.wasCut {
-				return s.abandon()
-			}
-			s.cutShort(errors.New("the graceful stop took longer than Config.CloseTimeout"))
-		}
-	}
-	return s.err
-}
-
-// threadEnded notes how a thread ended. A thread does not end by itself but for a failure, and a failure ends the application.
-func (s *supervisor) threadEnded(o outcome) {
-	s.running--
-	if o.err != nil {
-		s.fail(fromThread(o.thread.Status().Name, o.err))
-	}
-}
-
-// fail notes a failure and stops everything.
-func (s *supervisor) fail(err *Error) {
-	if s.err == nil {
-		s.err = err
-		s.app.cfg.Logger.Error("the application ends", "app", s.app.cfg.AppID, "err", err)
-	}
-	s.stop(PendingError, CloseDefault)
-}
-
-// stop asks all threads to end gracefully.
-func (s *supervisor) stop(state State, mode CloseMode) {
-	if s.stopping {
-		if state == PendingError {
-			s.app.state.become(PendingError)
-		}
-		return
-	}
-	s.stopping = true
-	s.app.state.become(state)
-	if mode == CloseDefault {
-		mode = s.app.cfg.CloseMode
-	}
-	for _, t := range s.threads {
-		t.Stop(mode.leaveMode())
-	}
-	s.deadline = time.After(s.app.cfg.CloseTimeout)
-}
-
-// cutShort ends all threads at once.
-func (s *supervisor) cutShort(cause error) {
-	s.wasCut = true
-	s.cut(cause)
-	s.deadline = time.After(lingering)
-}
-
-// watch ends the application when a thread makes no progress.
-func (s *supervisor) watch() {
-	limit := s.app.cfg.ProgressTimeout
-	if limit < 0 || s.stopping {
-		return
-	}
-	for _, t := range s.threads {
-		since, busy := t.Stuck()
-		if !busy || time.Since(since) < limit {
-			continue
-		}
-		name := t.Status().Name
-		err := failure(KindStuck, fmt.Errorf("no progress since %s: a user function does not return, or the brokers do not answer", since.Format(time.RFC3339)))
-		err.Thread = name
-		s.fail(err)
-		s.cutShort(err)
-		return
-	}
-}
-
-// abandon gives up waiting for threads that do not return.
-func (s *supervisor) abandon() error {
-	s.abandoned = true
-	if s.err == nil {
-		s.err = failure(KindStuck, fmt.Errorf("%d stream threads did not end: a user function does not return", s.running))
-	}
-	return s.err
 }

@@ -72,11 +72,19 @@ type Config struct {
 	// StartTimeout bounds the time in which the brokers must answer when the application starts. Default 30 s.
 	StartTimeout time.Duration
 
+	// MetadataMaxAge is how often the process looks whether its source topics have more partitions than before, Kafka's
+	// metadata.max.age.ms. Records of new partitions wait at most so long. Default 1 min.
+	MetadataMaxAge time.Duration
+
 	// CloseTimeout bounds a graceful stop; what is not committed by then is given up, as after a crash. Default 60 s.
 	CloseTimeout time.Duration
 
 	// CloseMode says whether closing leaves the group. By default static members stay and dynamic members leave.
 	CloseMode CloseMode
+
+	// RemoveSurplus makes a process of static members that starts with fewer threads than before remove the instance ids of
+	// the threads that it does not have any more, all at once. Otherwise their tasks wait for the end of their sessions.
+	RemoveSurplus bool
 
 	// OffsetReset says where to begin on a source topic without committed offset: Earliest (default) or Latest. An
 	// internal topic always begins at its earliest record.
@@ -130,6 +138,10 @@ type Config struct {
 
 	// OnProcessError decides about a record at which a user function failed or panicked. Default: fail.
 	OnProcessError Handler
+
+	// OnThreadError decides what follows when a stream thread has died: by default the application ends. It is not asked when
+	// the thread was fenced, because a thread that came back with the same instance id would fence the other process.
+	OnThreadError func(*Error) ThreadDecision
 
 	// OnStateChange is told every change of [App.State], in order, from one goroutine. It must not block for long.
 	OnStateChange func(from, to State)
@@ -215,6 +227,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.TransactionTimeout, 30*time.Second)
 	setDefault(&c.ProgressTimeout, 10*time.Minute)
 	setDefault(&c.StartTimeout, 30*time.Second)
+	setDefault(&c.MetadataMaxAge, time.Minute)
 	setDefault(&c.CloseTimeout, 60*time.Second)
 	setDefault(&c.ReplicationFactor, -1)
 	setDefault(&c.Compression, "snappy")
@@ -306,6 +319,7 @@ func (c *Config) validateTimes(bad complaint) {
 	positive("HeartbeatInterval", c.HeartbeatInterval)
 	positive("TransactionTimeout", c.TransactionTimeout)
 	positive("StartTimeout", c.StartTimeout)
+	positive("MetadataMaxAge", c.MetadataMaxAge)
 	positive("CloseTimeout", c.CloseTimeout)
 	positive("StateFlushInterval", c.StateFlushInterval)
 	if c.HeartbeatInterval > c.SessionTimeout/3 {

@@ -106,7 +106,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	for _, t := range c.process.threads {
+	for _, t := range c.process.threads() {
 		c.collectThread(ch, t)
 	}
 	if r := c.process.restorer; r != nil {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/internal/taskid"
-	"github.com/millrace-io/millrace/internal/topology"
 	"github.com/millrace-io/millrace/membership"
 	"github.com/millrace-io/millrace/membership/assign"
 	"github.com/millrace-io/millrace/metadata"
@@ -31,7 +32,7 @@ type process struct {
 	stores   *pebblestore.Shared
 	admin    *kgo.Client
 	restorer *thread.Restorer
-	threads  []*thread.Thread
+	slots    atomic.Pointer[[]slot] // written by the supervisor, read anywhere
 	identity metadata.Process
 	group    *metadata.Cache
 	registry *prometheus.Registry
@@ -40,16 +41,19 @@ type process struct {
 	changed  chan struct{} // holds a token after a thread changed its state
 
 	clusterID string
-	layout    *topology.Layout
-	abandoned bool // threads are still running
+	layout    atomic.Pointer[thread.Layout]
+	looking   sync.Mutex  // held while somebody looks at the topics
+	broken    chan *Error // what the watch over the topics found
+	abandoned bool        // threads are still running
 }
 
 // open starts everything but the threads. After an error nothing is left open.
 func (a *App) open(ctx context.Context) (*process, error) {
-	p := &process{app: a, serving: make(chan error, 1), changed: make(chan struct{}, 1)}
+	p := &process{app: a, serving: make(chan error, 1), changed: make(chan struct{}, 1), broken: make(chan *Error, 1)}
+	p.slots.Store(new([]slot))
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.StartTimeout)
 	defer cancel()
-	for _, step := range []func(context.Context) error{p.openDir, p.connect, p.checkTopics, p.listen, p.makeThreads} {
+	for _, step := range []func(context.Context) error{p.openDir, p.connect, p.checkTopics, p.listen, p.removeSurplus, p.makeThreads} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, p.close())
 		}
@@ -130,38 +134,6 @@ func (p *process) connect(ctx context.Context) error {
 // connectRetry is the pause between two attempts to reach a broker at the start.
 const connectRetry = 250 * time.Millisecond
 
-// checkTopics creates the internal topics and checks the others.
-func (p *process) checkTopics(ctx context.Context) error {
-	adm := kadm.NewClient(p.admin)
-	counts, err := metadata.CheckSources(ctx, adm, p.app.plan.SourceTopics())
-	if err != nil {
-		return topicFailure(err)
-	}
-	if _, err := metadata.CheckSources(ctx, adm, p.app.plan.SinkTopics()); err != nil {
-		return topicFailure(fmt.Errorf("topics that the topology writes: %w", err))
-	}
-	p.layout, err = p.app.plan.Resolve(func(topic string) (int32, bool) {
-		n, ok := counts[topic]
-		return n, ok
-	})
-	if err != nil {
-		return failure(KindTopic, err)
-	}
-	if err := metadata.EnsureTopics(ctx, adm, p.layout.InternalTopics(), p.app.cfg.ReplicationFactor); err != nil {
-		return topicFailure(err)
-	}
-	return nil
-}
-
-// topicFailure adds the topic to the error if it is about one.
-func topicFailure(err error) *Error {
-	e := failure(KindBroker, err)
-	if te, ok := errors.AsType[*metadata.TopicError](err); ok {
-		e.Kind, e.Topic = KindTopic, te.Topic
-	}
-	return e
-}
-
 // listen opens the REST side.
 func (p *process) listen(context.Context) error {
 	p.identity.Host = p.app.cfg.AdvertisedEndpoint
@@ -198,40 +170,23 @@ func (p *process) makeThreads(context.Context) error {
 		return failure(KindConfig, fmt.Errorf("Kafka client: %w", err))
 	}
 	p.restorer = thread.NewRestorer(client, cfg.Guarantee == ExactlyOnce, min(runtime.GOMAXPROCS(0), maxRestoring), cfg.Logger)
-	tasks := p.assignable()
 	p.stores = pebblestore.NewShared(pebblestore.Config{
-		MemoryBudget: cfg.StateMemory / 2, Tasks: stateful(tasks), FlushInterval: cfg.StateFlushInterval, Logger: cfg.Logger,
+		MemoryBudget: cfg.StateMemory / 2, Tasks: stateful(p.layout.Load().Assignable), FlushInterval: cfg.StateFlushInterval, Logger: cfg.Logger,
 	})
+	var slots []slot
 	for i := range cfg.Threads {
-		tc, err := p.threadConfig(i+1, tasks)
+		t, err := p.newThread(i + 1)
 		if err != nil {
 			return failure(KindConfig, err)
 		}
-		p.threads = append(p.threads, thread.New(tc, p.restorer))
+		slots = append(slots, slot{index: i + 1, thread: t})
 	}
+	p.slots.Store(&slots)
 	return nil
 }
 
 // maxRestoring bounds how many tasks restore at once.
 const maxRestoring = 8
-
-// assignable lists the application's tasks for the group's leader.
-func (p *process) assignable() []assign.Task {
-	var tasks []assign.Task
-	for _, id := range p.layout.Tasks() {
-		t := assign.Task{ID: id}
-		for _, s := range p.layout.Sources(id) {
-			t.Sources = append(t.Sources, assign.TopicPartition{Topic: s.Topic, Partition: id.Partition})
-		}
-		if sub, ok := p.app.plan.Sub(id.Subtopology); ok {
-			for _, s := range sub.Stores {
-				t.Stateful = t.Stateful || s.Logged
-			}
-		}
-		tasks = append(tasks, t)
-	}
-	return tasks
-}
 
 func stateful(tasks []assign.Task) int {
 	n := 0
@@ -243,11 +198,20 @@ func stateful(tasks []assign.Task) int {
 	return max(n, 1)
 }
 
-func (p *process) threadConfig(index int, tasks []assign.Task) (*thread.Config, error) {
+// newThread makes the thread with an index, which does not run yet.
+func (p *process) newThread(index int) (*thread.Thread, error) {
+	cfg, err := p.threadConfig(index)
+	if err != nil {
+		return nil, err
+	}
+	return thread.New(cfg, p.restorer), nil
+}
+
+func (p *process) threadConfig(index int) (*thread.Config, error) {
 	cfg := &p.app.cfg
 	tc := &thread.Config{
 		AppID: cfg.AppID, ClientID: p.identity.ClientID, ProcessID: p.identity.ProcessID, Endpoint: p.identity.Host, Index: index,
-		Plan: p.app.plan, Layout: p.layout, Tasks: tasks,
+		Plan: p.app.plan, Layout: p.layout.Load, Refresh: p.refresh,
 		Client: cfg.clientOptions(), Compression: compressions[cfg.Compression], Linger: cfg.Linger,
 		Identity:   statestore.Identity{ApplicationID: cfg.AppID, ClusterID: p.clusterID},
 		OpenEngine: p.openEngine, DiscardState: p.discardState, LocalTasks: p.localTasks,
@@ -257,7 +221,7 @@ func (p *process) threadConfig(index int, tasks []assign.Task) (*thread.Config, 
 		SessionTimeout: cfg.SessionTimeout, RebalanceTimeout: cfg.RebalanceTimeout, HeartbeatInterval: cfg.HeartbeatInterval,
 		TransactionTimeout:  cfg.TransactionTimeout,
 		UncommittedMaxBytes: cfg.UncommittedMaxBytes / int64(cfg.Threads),
-		CacheBytes:          cfg.StateMemory / 2 / int64(stateful(tasks)),
+		CacheBytes:          cfg.StateMemory / 2 / int64(stateful(p.layout.Load().Assignable)),
 		MaxPollRecords:      cfg.BufferedRecords, FetchMaxBytes: cfg.FetchMaxBytes,
 		Logger: cfg.Logger, OnState: func(_, _ thread.State) { p.notify() },
 	}

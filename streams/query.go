@@ -176,7 +176,7 @@ func (a *App) localStates(store, sub string) (map[int32]*statestore.State, error
 		return nil, fmt.Errorf("store %q: %w: it is %v", store, ErrNotRunning, a.State())
 	}
 	found := map[int32]*statestore.State{}
-	for _, t := range a.process.Load().threads {
+	for _, t := range a.process.Load().threads() {
 		for id, state := range t.States() {
 			if id.Subtopology == sub {
 				found[id.Partition] = state
@@ -256,7 +256,7 @@ func (l *localStore) ask(state *statestore.State, read func(*statestore.View) (b
 // tasksOf is the number of tasks of a sub-topology.
 func (p *process) tasksOf(sub string) int32 {
 	var n int32
-	for _, id := range p.layout.Tasks() {
+	for _, id := range p.layout.Load().Tasks() {
 		if id.Subtopology == sub {
 			n++
 		}

@@ -80,9 +80,11 @@ func (t *Thread) install(o *opening) error {
 	}
 	t.tasks = append(t.tasks, built)
 	slices.SortFunc(t.tasks, func(a, b *owned) int { return a.id.Compare(b.id) })
-	err = t.changeRoutes(func() { t.addRoutes(built) })
+	if err := t.changeRoutes(func() { t.addRoutes(built) }); err != nil {
+		return err
+	}
 	t.settle()
-	return err
+	return t.reopenGrown() // the layout may have changed while it was opened
 }
 
 // discard closes an opened task that nobody wants any more.
@@ -138,14 +140,7 @@ func (t *Thread) revoked(ev membership.Revoked) error {
 	t.log.Info("revoked", "thread", t.name, "tasks", ev.Tasks)
 	t.lifecycle.become(PartitionsRevoked)
 	t.publish()
-	err := t.commitWithin(t.cfg.RebalanceTimeout / 2)
-	if err != nil && !errors.Is(err, errPutOff) && !recovered(err) {
-		return err
-	}
-	if err != nil {
-		t.log.Warn("revoked tasks could not be committed, their input is processed again by the next owner", "thread", t.name, "err", err)
-	}
-	if err := t.release(func(id taskid.ID) bool { return slices.Contains(ev.Tasks, id) }); err != nil {
+	if err := t.giveBack(ev.Tasks); err != nil && !errors.Is(err, errMigrated) {
 		return err
 	}
 	t.group.RevokeDone()
@@ -164,6 +159,11 @@ func (t *Thread) commitWithin(limit time.Duration) error {
 			return err
 		}
 	}
+}
+
+// among tells whether a task is one of the given ones.
+func among(ids []taskid.ID) func(taskid.ID) bool {
+	return func(id taskid.ID) bool { return slices.Contains(ids, id) }
 }
 
 // lost drops everything without a commit: the group no longer counts this thread as a member.

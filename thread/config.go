@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -8,7 +9,6 @@ import (
 
 	"github.com/millrace-io/millrace/internal/taskid"
 	"github.com/millrace-io/millrace/internal/topology"
-	"github.com/millrace-io/millrace/membership/assign"
 	"github.com/millrace-io/millrace/statestore"
 	"github.com/millrace-io/millrace/thread/task"
 )
@@ -26,9 +26,11 @@ type Config struct {
 	InstanceID      string
 	TransactionalID string
 
-	Plan   *topology.Plan
-	Layout *topology.Layout
-	Tasks  []assign.Task // all of the application, for the group's leader
+	Plan *topology.Plan
+	// Layout returns the present layout, on any goroutine. Refresh looks at the topics again, for a task that a leader with
+	// a newer layout has assigned; it is called on goroutines of the restore plane.
+	Layout  func() *Layout
+	Refresh func(context.Context) error
 
 	// Client are the options that reach the brokers: addresses, TLS, SASL and what the user added.
 	Client      []kgo.Opt

@@ -18,7 +18,8 @@ type Group interface {
 	Commit(ctx context.Context, offsets []classic.Offset) error
 	CommitTxn(ctx context.Context, txnID string, producerID int64, epoch int16, offsets []classic.Offset) error
 	Committed(ctx context.Context, partitions []classic.TopicPartition) (map[classic.TopicPartition]classic.Offset, error)
-	Close(ctx context.Context, leave classic.LeaveMode) error
+	InputsChanged()
+	Retire(leave classic.LeaveMode) (place classic.Place, leaves bool)
 }
 
 // consumer is the part of a Kafka client that fetches: partitions are added and removed by hand, no group of the client's

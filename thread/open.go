@@ -81,7 +81,7 @@ func (r *Restorer) prepare(ctx context.Context, cfg *Config, group Group, o *ope
 // inputsOf returns the source partitions of a task.
 func (c *Config) inputsOf(id taskid.ID) []partition {
 	var inputs []partition
-	for _, s := range c.Layout.Sources(id) {
+	for _, s := range c.Layout().Sources(id) {
 		inputs = append(inputs, partition{s.Topic, id.Partition})
 	}
 	return inputs
@@ -90,6 +90,14 @@ func (c *Config) inputsOf(id taskid.ID) []partition {
 // readPositions is O3. Where nothing is committed, the reset rule names the position.
 func (r *Restorer) readPositions(ctx context.Context, cfg *Config, group Group, o *opening) error {
 	inputs := cfg.inputsOf(o.id)
+	if len(inputs) == 0 { // the leader has seen a topic grow before this process
+		if err := cfg.Refresh(ctx); err != nil {
+			return err
+		}
+		if inputs = cfg.inputsOf(o.id); len(inputs) == 0 {
+			return fmt.Errorf("it has no source partition: no source topic of sub-topology %s has a partition %d", o.id.Subtopology, o.id.Partition)
+		}
+	}
 	ask := make([]classic.TopicPartition, len(inputs))
 	for i, p := range inputs {
 		ask[i] = classic.TopicPartition{Topic: p.topic, Partition: p.index}

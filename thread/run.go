@@ -27,6 +27,7 @@ func New(cfg *Config, restorer *Restorer) *Thread {
 		batch:      1,
 		stats:      new(Stats),
 		stop:       make(chan classic.LeaveMode, 1),
+		relaid:     make(chan struct{}, 1),
 		dead:       make(chan struct{}),
 	}
 	t.lifecycle.notify = func(from, to State) {
@@ -48,6 +49,10 @@ func (t *Thread) Stop(leave classic.LeaveMode) { t.stop <- leave }
 
 // Dead is closed when the thread has ended and its index may be used again.
 func (t *Thread) Dead() <-chan struct{} { return t.dead }
+
+// Place returns the place in the group that the thread had and gives up, for [classic.LeaveGroup]: the owner does that for all
+// threads that end, in one batch. ok is false if the place is kept, or there is none. It may be asked once the thread is dead.
+func (t *Thread) Place() (place classic.Place, ok bool) { return t.place, t.leaves }
 
 // Stuck returns since when the thread has been busy without finishing a turn; ok is false while it waits for input.
 func (t *Thread) Stuck() (since time.Time, ok bool) {
@@ -114,7 +119,7 @@ func (t *Thread) groupConfig() classic.Config {
 		HeartbeatInterval: t.cfg.HeartbeatInterval,
 		Topics:            t.cfg.Plan.SourceTopics(),
 		Subscription:      t.subscription,
-		Tasks:             func() []assign.Task { return t.cfg.Tasks },
+		Tasks:             func() []assign.Task { return t.cfg.Layout().Assignable },
 		Logger:            t.log,
 	}
 }
@@ -126,6 +131,9 @@ func (t *Thread) subscription() codec.Subscription {
 		ClientID:     t.cfg.ClientID,
 		Endpoint:     t.cfg.Endpoint,
 		TopologyHash: t.cfg.Plan.Hash,
+	}
+	for _, s := range t.cfg.Plan.Subtopologies {
+		sub.Subtopologies = append(sub.Subtopologies, s.ID)
 	}
 	for _, id := range t.cfg.LocalTasks() {
 		sub.Offsets = append(sub.Offsets, codec.TaskOffset{Task: id})
@@ -174,9 +182,7 @@ func (t *Thread) closeClients(cause error) {
 		}
 	}
 	if t.group != nil {
-		if err := t.group.Close(ctx, t.leave); err != nil {
-			t.log.Warn("closing the membership", "thread", t.name, "err", err)
-		}
+		t.place, t.leaves = t.group.Retire(t.leave)
 	}
 	if t.sink != nil {
 		t.sink.client.Close()

@@ -67,7 +67,10 @@ type Thread struct {
 	states   atomic.Pointer[map[taskid.ID]*statestore.State] // written here, read anywhere
 	progress atomic.Int64                                    // unix nanoseconds of the last turn that did something; 0 while idle
 	stop     chan classic.LeaveMode                          // has the mode when a graceful stop is asked for
+	relaid   chan struct{}                                   // holds a token after the layout changed
 	leave    classic.LeaveMode
+	place    classic.Place // set when the thread is dead
+	leaves   bool
 	dead     chan struct{} // closed when Run has returned
 }
 
@@ -144,6 +147,8 @@ func (t *Thread) attend() error {
 		return t.handle(ev)
 	case o := <-t.opened:
 		return t.install(o)
+	case <-t.relaid:
+		return t.adoptLayout()
 	case <-t.sink.progress:
 	case <-t.timer.C:
 	case t.leave = <-t.stop:
@@ -182,6 +187,8 @@ func (t *Thread) glance() error {
 		return t.handle(ev)
 	case o := <-t.opened:
 		return t.install(o)
+	case <-t.relaid:
+		return t.adoptLayout()
 	case t.leave = <-t.stop:
 		return ErrStopped
 	case <-t.ctx.Done():

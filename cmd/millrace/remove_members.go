@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +10,8 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/millrace-io/millrace/metadata"
 )
 
 // What became of an instance id.
@@ -114,15 +114,19 @@ func readAll(name string, stdin io.Reader) (string, error) {
 
 // remove does it and reports; an id that failed makes the command fail.
 func (f *removeFlags) remove(ctx context.Context, s stdio, adm *kadm.Client, ids []string) error {
-	hosts, err := staticMembers(ctx, adm, f.group)
+	hosts, err := metadata.StaticInstances(ctx, adm, f.group)
 	if err != nil {
 		return err
 	}
 	report := removalReport{Group: f.group, DryRun: f.dryRun}
 	if f.dryRun {
 		report.Results = planRemoval(hosts, ids)
-	} else if report.Results, err = leaveGroup(ctx, adm, f.group, cut(f.reason, 255), ids); err != nil {
-		return err
+	} else {
+		removals, err := metadata.RemoveInstances(ctx, adm, f.group, f.reason, ids)
+		if err != nil {
+			return err
+		}
+		report.Results = results(removals)
 	}
 	if err := report.print(s.out, f.form); err != nil {
 		return err
@@ -132,25 +136,6 @@ func (f *removeFlags) remove(ctx context.Context, s stdio, adm *kadm.Client, ids
 		return errTold
 	}
 	return nil
-}
-
-// staticMembers maps the instance ids in the group to the hosts of their clients.
-func staticMembers(ctx context.Context, adm *kadm.Client, group string) (map[string]string, error) {
-	described, err := adm.DescribeGroups(ctx, group)
-	if err != nil {
-		return nil, fmt.Errorf("describe group %q: %w", group, err)
-	}
-	d := described[group]
-	if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
-		return nil, fmt.Errorf("describe group %q: %w", group, d.Err)
-	}
-	hosts := map[string]string{}
-	for _, m := range d.Members {
-		if m.InstanceID != nil {
-			hosts[*m.InstanceID] = m.ClientHost
-		}
-	}
-	return hosts, nil
 }
 
 func planRemoval(hosts map[string]string, ids []string) []removal {
@@ -165,27 +150,20 @@ func planRemoval(hosts map[string]string, ids []string) []removal {
 	return results
 }
 
-// leaveGroup sends the one batch. Member ids stay empty: then the coordinator looks for the instance id alone.
-func leaveGroup(ctx context.Context, adm *kadm.Client, group, reason string, ids []string) ([]removal, error) {
-	answers, err := adm.LeaveGroup(ctx, kadm.LeaveGroup(group).Reason(reason).InstanceIDs(ids...))
-	if err != nil {
-		return nil, fmt.Errorf("remove members from group %q: %w", group, err)
-	}
-	var results []removal
-	for _, id := range ids {
-		answer, ok := answers[id]
-		r := removal{InstanceID: id, Result: resultRemoved}
+// results puts what became of each id into the report's words.
+func results(removals []metadata.Removal) []removal {
+	var list []removal
+	for _, r := range removals {
+		each := removal{InstanceID: r.InstanceID, Result: resultRemoved}
 		switch {
-		case !ok:
-			r.Result, r.Error = resultFailed, "the coordinator's answer does not name it"
-		case errors.Is(answer.Err, kerr.UnknownMemberID):
-			r.Result = resultGone
-		case answer.Err != nil:
-			r.Result, r.Error = resultFailed, answer.Err.Error()
+		case r.Err != nil:
+			each.Result, each.Error = resultFailed, r.Err.Error()
+		case r.Gone:
+			each.Result = resultGone
 		}
-		results = append(results, r)
+		list = append(list, each)
 	}
-	return results, nil
+	return list
 }
 
 func (r removalReport) print(w io.Writer, form string) error {
@@ -214,12 +192,4 @@ func (r removalReport) warn(w io.Writer, hosts map[string]string) {
 				each.InstanceID, cmp.Or(host, "unknown"))
 		}
 	}
-}
-
-// cut shortens s to at most n characters.
-func cut(s string, n int) string {
-	if runes := []rune(s); len(runes) > n {
-		return string(runes[:n])
-	}
-	return s
 }
