@@ -14,22 +14,25 @@ import (
 // fullDisk is an engine whose disk is full from some moment on.
 type fullDisk struct {
 	statestore.Engine
-	full *atomic.Bool
+	full    *atomic.Bool
+	refused *atomic.Int64
 }
 
 func (e *fullDisk) Apply(b *statestore.Batch) error {
 	if e.full.Load() {
+		e.refused.Add(1)
 		return &statestore.StoreError{Op: "apply", Dir: "/state", Err: errors.New("no space left on device"), Hint: "make room on the disk", Stalled: true}
 	}
 	return e.Engine.Apply(b)
 }
 
-// A disk that is full when state is to be committed ends the application with a word about it. After there is room again, nothing is
+// A disk that stays full when state is to be committed ends the application with a word about it. After there is room again, nothing is
 // lost and nothing is counted twice, because what Kafka has decided is restored from the changelog.
-func TestDiskFull(t *testing.T) {
+func TestDiskStaysFull(t *testing.T) {
+	streams.SetCommitTimeout(t, time.Second)
 	f := newFixture(t)
 	var full atomic.Bool
-	streams.SetEngineWrapper(t, func(e statestore.Engine) statestore.Engine { return &fullDisk{e, &full} })
+	streams.SetEngineWrapper(t, func(e statestore.Engine) statestore.Engine { return &fullDisk{e, &full, new(atomic.Int64)} })
 	cfg := f.config("wc-0")
 	cfg.Guarantee = streams.ExactlyOnce
 	b, _ := wordCount()
@@ -48,6 +51,26 @@ func TestDiskFull(t *testing.T) {
 	app = f.start(b, cfg)
 	f.produce(poem...)
 	f.countsUntil(map[string]int64{"the": 7, "mill": 4, "grinds": 2, "race": 4, "runs": 2, "disk": 1, "is": 1, "full": 1})
+	app.end()
+}
+
+// A disk that is full for a while only delays.
+func TestDiskFullForAWhile(t *testing.T) {
+	f := newFixture(t)
+	var full atomic.Bool
+	var refused atomic.Int64
+	streams.SetEngineWrapper(t, func(e statestore.Engine) statestore.Engine { return &fullDisk{e, &full, &refused} })
+	b, _ := wordCount()
+	app := f.start(b, f.config("wc-0"))
+	f.produce(poem...)
+	f.countsUntil(poemCounts)
+	app.untilSpread(4)
+	full.Store(true)
+	f.produce("the mill")
+	f.eventually("a commit to be refused", func() bool { return refused.Load() > 0 })
+	full.Store(false)
+	f.produce("race runs")
+	f.countsUntil(map[string]int64{"the": 4, "mill": 3, "grinds": 1, "race": 3, "runs": 2})
 	app.end()
 }
 

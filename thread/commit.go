@@ -209,7 +209,7 @@ func (t *Thread) applyCommits() error {
 		if !o.commit.active {
 			continue
 		}
-		if err := o.task.Committed(o.changelogPositions()); err != nil {
+		if err := t.applyCommit(o); err != nil {
 			return fmt.Errorf("task %v: %w", o.id, err)
 		}
 		for _, off := range o.commit.offsets {
@@ -221,6 +221,31 @@ func (t *Thread) applyCommits() error {
 		o.commit.changelog, o.commit.active = nil, false
 	}
 	return nil
+}
+
+// applyCommit is C6 for one task. A disk that is full takes nothing and loses nothing: the same batch is tried again, for as long as
+// any other part of a commit may take.
+func (t *Thread) applyCommit(o *owned) error {
+	positions := o.changelogPositions()
+	for deadline := time.Now().Add(t.cfg.CommitTimeout); ; {
+		err := o.task.Committed(positions)
+		if !stalled(err) || time.Now().After(deadline) {
+			return err
+		}
+		t.log.Warn("local state cannot be written now, trying again", "thread", t.name, "task", o.id, "err", err)
+		if err := pause(t.ctx, stallRetry); err != nil {
+			return err
+		}
+	}
+}
+
+// stallRetry is the pause before state that could not be written is written again.
+const stallRetry = 500 * time.Millisecond
+
+// stalled tells that an engine has refused a write which may succeed later.
+func stalled(err error) bool {
+	e, ok := errors.AsType[*statestore.StoreError](err)
+	return ok && e.Stalled
 }
 
 // changelogPositions is C3: positions of the stores whose changelog got records in this commit.

@@ -128,7 +128,10 @@ func (r *Restorer) step(ctx context.Context, state *statestore.State, feed *chan
 		return at, 0, err
 	}
 	r.points.reach(AtRestore)
-	if err := state.Restore(feed.store, recs, next); err != nil {
+	if err := state.Restore(feed.store, recs, next); stalled(err) {
+		r.log.Warn("local state cannot be written now, trying again", "task", feed.task, "err", err)
+		return at, 0, nil
+	} else if err != nil {
 		return at, 0, err
 	}
 	r.progress.Records.Add(int64(len(recs)))
