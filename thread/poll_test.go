@@ -102,9 +102,30 @@ func TestRecordPoolKeepsWhatFits(t *testing.T) {
 	if again := p.GetRecords(50); cap(again) != cap(s) {
 		t.Errorf("a slice of %d was not reused, got one of %d", cap(s), cap(again))
 	}
-	p.PutRecords(make([]kgo.Record, 2*pooledRecords))
+	p.PutRecords(make([]kgo.Record, pooledRecords+1))
 	if got := p.GetRecords(1); cap(got) > pooledRecords {
 		t.Errorf("a slice of %d records was kept", cap(got))
+	}
+	for range 3 {
+		p.PutRecords(make([]kgo.Record, pooledRecords/2))
+	}
+	if p.records != pooledRecords || len(p.kept) != 2 {
+		t.Errorf("%d records in %d slices were kept, want %d in 2", p.records, len(p.kept), pooledRecords)
+	}
+	if got := p.GetRecords(pooledRecords); cap(got) < pooledRecords || p.records != pooledRecords/2 {
+		t.Errorf("got room for %d records, %d are left; want a new slice in place of one that is too short", cap(got), p.records)
+	}
+}
+
+func TestSparesGiveBackTheLastFirst(t *testing.T) {
+	s := spares[int]{most: 2}
+	for n := range 3 {
+		s.keep(n + 1)
+	}
+	for _, want := range []int{2, 1, 0} {
+		if got, ok := s.take(); got != want || ok != (want > 0) {
+			t.Errorf("took %d, %v; want %d", got, ok, want)
+		}
 	}
 }
 

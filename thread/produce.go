@@ -21,12 +21,13 @@ const (
 	slabRecords = 1 << 10
 	// reportEvery is how many promises run between two reports to the thread.
 	reportEvery = 256
-	// spareSlabs and spareLoads bound what is kept for reuse.
-	spareSlabs, spareLoads = 2 * maxInFlight / slabRecords, 8
+	// spareSlabs and spareLoads bound what is kept for reuse: what can be in flight in turns of full length, and the
+	// changelogs of some tasks. Fewer loads than are in flight would make garbage of an outbox every turn.
+	spareSlabs, spareLoads = 2 * maxInFlight / slabRecords, maxInFlight/maxTurnRecords + 8
 )
 
 // sink produces the outboxes of a thread's tasks and counts what became of every record. The thread's goroutine owns it;
-// only the promises of the client run elsewhere, and they touch slabs and atomics only.
+// only the promises of the client run elsewhere, and they touch slabs, spares and atomics only.
 type sink struct {
 	client producing
 	ctx    context.Context // ends what waits when the thread is cut short
@@ -36,8 +37,8 @@ type sink struct {
 	cause atomic.Pointer[ProduceError] // the first failure
 
 	progress chan struct{} // holds a token after done moved
-	slabs    chan *slab
-	loads    chan *load
+	slabs    spares[*slab]
+	loads    spares[*load]
 }
 
 func newSink(ctx context.Context, client producing) *sink {
@@ -45,8 +46,8 @@ func newSink(ctx context.Context, client producing) *sink {
 		client:   client,
 		ctx:      ctx,
 		progress: make(chan struct{}, 1),
-		slabs:    make(chan *slab, spareSlabs),
-		loads:    make(chan *load, spareLoads),
+		slabs:    spares[*slab]{most: spareSlabs},
+		loads:    spares[*load]{most: spareLoads},
 	}
 }
 
@@ -90,23 +91,19 @@ type slab struct {
 
 // load returns an empty load, with an outbox to swap into a task.
 func (s *sink) load() *load {
-	select {
-	case l := <-s.loads:
+	if l, ok := s.loads.take(); ok {
 		return l
-	default:
-		return &load{out: new(task.Outbox)}
 	}
+	return &load{out: new(task.Outbox)}
 }
 
 func (s *sink) slab() *slab {
-	select {
-	case b := <-s.slabs:
-		return b
-	default:
-		b := &slab{sink: s}
-		b.promise = b.settle
+	if b, ok := s.slabs.take(); ok {
 		return b
 	}
+	b := &slab{sink: s}
+	b.promise = b.settle
+	return b
 }
 
 // send produces what the load's outbox holds. topics translates the outbox' topic indexes. With changelogs set the caller
@@ -218,18 +215,12 @@ func (l *load) acknowledged(r *kgo.Record) {
 func (s *sink) recycle(l *load) {
 	l.out.Reset()
 	l.changelogs, l.next = nil, nil
-	select {
-	case s.loads <- l:
-	default:
-	}
+	s.loads.keep(l)
 }
 
 func (s *sink) recycleSlab(b *slab) {
 	b.load = nil
-	select {
-	case s.slabs <- b:
-	default:
-	}
+	s.slabs.keep(b)
 }
 
 // inFlight is how many records are produced and not settled.

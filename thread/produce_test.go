@@ -70,8 +70,8 @@ func TestSinkCountsEveryPromise(t *testing.T) {
 	if err := s.drain(); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.loads) != 1 || len(s.slabs) != 2 {
-		t.Fatalf("%d loads and %d slabs came back, want 1 and 2", len(s.loads), len(s.slabs))
+	if s.loads.len() != 1 || s.slabs.len() != 2 {
+		t.Fatalf("%d loads and %d slabs came back, want 1 and 2", s.loads.len(), s.slabs.len())
 	}
 }
 
