@@ -21,6 +21,13 @@ func SetLingering(t *testing.T, d time.Duration) {
 	t.Cleanup(func() { lingering = before })
 }
 
+// SetReplacePause lets a test wait less for the replacement of a thread.
+func SetReplacePause(t *testing.T, d time.Duration) {
+	before := replacePause
+	replacePause = d
+	t.Cleanup(func() { replacePause = before })
+}
+
 // SetEngineWrapper puts a fault in front of every engine that is opened.
 func SetEngineWrapper(t *testing.T, wrap func(statestore.Engine) statestore.Engine) {
 	before := wrapEngine

@@ -2,7 +2,9 @@ package thread
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,8 +22,19 @@ const (
 // where the log ends, not where read_committed would stop.
 func listOffsets(ctx context.Context, client *kgo.Client, at int64, partitions []partition) (map[partition]int64, error) {
 	offsets := make(map[partition]int64, len(partitions))
+	begin := time.Now()
 	for len(partitions) > 0 {
 		resp, err := listOffsetsRequest(at, partitions).RequestWith(ctx, client)
+		if errors.Is(err, kerr.UnknownTopicOrPartition) && time.Since(begin) < unknownPatience {
+			// The client looks for leaders in a cache that may be older than the partition: asking by name renews it.
+			if _, err := describeTopics(ctx, client, topicsOf(partitions)...); err != nil {
+				return nil, err
+			}
+			if err := pause(ctx, retryBackoff); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("asking for offsets of %s: %w", partitions[0].topic, err)
 		}
@@ -67,6 +80,20 @@ func listOffsetsRequest(at int64, partitions []partition) *kmsg.ListOffsetsReque
 	}
 	return req
 }
+
+// topicsOf lists the topics of partitions.
+func topicsOf(partitions []partition) []string {
+	var topics []string
+	for _, p := range partitions {
+		if !slices.Contains(topics, p.topic) {
+			topics = append(topics, p.topic)
+		}
+	}
+	return topics
+}
+
+// unknownPatience is how long a partition may be unknown before that is an error: brokers learn of a new one after each other.
+const unknownPatience = 10 * time.Second
 
 // retryBackoff is the pause before a request is repeated that failed for a passing reason.
 const retryBackoff = 100 * time.Millisecond

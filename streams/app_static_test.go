@@ -1,0 +1,392 @@
+package streams_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/millrace-io/millrace/membership"
+	"github.com/millrace-io/millrace/streams"
+	"github.com/millrace-io/millrace/streams/serde"
+)
+
+// wire counts the requests that the clients of an application send.
+type wire struct{ sent [200]atomic.Int64 }
+
+// OnBrokerWrite implements [kgo.HookBrokerWrite].
+func (w *wire) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+	w.sent[key].Add(1)
+}
+
+func (w *wire) leaveGroups() int64 { return w.sent[kmsg.LeaveGroup.Int16()].Load() }
+
+// watched makes the application count its requests.
+func watched(cfg *streams.Config) *wire {
+	w := new(wire)
+	cfg.KafkaOptions = append(cfg.KafkaOptions, kgo.WithHooks(w))
+	return w
+}
+
+// settled waits until the threads of all applications run so many tasks together in one generation, and returns it.
+func (f *fixture) settled(tasks int, apps ...*running) (generation int32) {
+	f.Helper()
+	f.eventually("a settled group", func() bool {
+		generation = -1
+		n := 0
+		for _, app := range apps {
+			select {
+			case err := <-app.done:
+				f.Fatalf("the application ended: %v", err)
+			default:
+			}
+			if app.State() != streams.Running {
+				return false
+			}
+			for _, s := range app.Threads() {
+				if s.State != "RUNNING" || generation >= 0 && s.Generation != generation {
+					return false
+				}
+				generation = s.Generation
+				n += len(s.Active)
+			}
+		}
+		return n == tasks
+	})
+	return generation
+}
+
+// reached tells whether all threads are in the generation or a later one.
+func (r *running) reached(generation int32) bool {
+	all := r.Threads()
+	for _, s := range all {
+		if s.Generation < generation {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// instances lists the instance ids that the coordinator has.
+func (f *fixture) instances() []string {
+	f.Helper()
+	groups, err := kadm.NewClient(f.client).DescribeGroups(f.Context(), "wordcount")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var ids []string
+	for _, m := range groups["wordcount"].Members {
+		if m.InstanceID == nil {
+			f.Errorf("member %s is dynamic", m.MemberID)
+			continue
+		}
+		ids = append(ids, strings.TrimSuffix(*m.InstanceID, "-consumer"))
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (f *fixture) wantInstances(want ...string) {
+	f.Helper()
+	if got := f.instances(); !slices.Equal(got, want) {
+		f.Errorf("the group has %v, want %v", got, want)
+	}
+}
+
+// S130: a static member that closes says nothing to the group, which keeps its place. S133: each thread is an instance by the
+// number of its place, from 1.
+func TestStaticCloseKeepsThePlaces(t *testing.T) {
+	f := newFixture(t)
+	cfg := f.config("wc-0")
+	cfg.Threads = 3
+	w := watched(&cfg)
+	b, _ := wordCount()
+	app := f.start(b, cfg)
+	f.settled(8, app)
+	app.end()
+	if n := w.leaveGroups(); n != 0 {
+		t.Errorf("%d LeaveGroup requests were sent, want none", n)
+	}
+	f.wantInstances("wc-0-StreamThread-1", "wc-0-StreamThread-2", "wc-0-StreamThread-3")
+}
+
+// S136: with Leave all threads of a process leave in one batch, and the others get their tasks in one rebalance.
+func TestCloseLeavesInOneBatch(t *testing.T) {
+	for _, membership := range []streams.Membership{streams.Static, streams.Dynamic} {
+		t.Run(map[streams.Membership]string{streams.Static: "static", streams.Dynamic: "dynamic"}[membership], func(t *testing.T) {
+			f := newFixture(t)
+			start := func(name string, threads int) (*running, *wire) {
+				cfg := f.config(name)
+				cfg.Threads, cfg.Membership = threads, membership
+				w := watched(&cfg)
+				b, _ := wordCount()
+				return f.start(b, cfg), w
+			}
+			stays, _ := start("wc-0", 1)
+			goes, w := start("wc-1", 3)
+			before := f.settled(8, stays, goes)
+			if err := goes.Close(t.Context(), streams.Leave); err != nil {
+				t.Fatal(err)
+			}
+			if err := goes.wait(); err != nil {
+				t.Fatal(err)
+			}
+			if n := w.leaveGroups(); n != 1 {
+				t.Errorf("%d LeaveGroup requests were sent, want 1", n)
+			}
+			if after := f.settled(8, stays); after != before+1 {
+				t.Errorf("generation %d after %d, want one step", after, before)
+			}
+			stays.end()
+		})
+	}
+}
+
+// Remain is for dynamic members what is the default for static ones.
+func TestDynamicMembersRemain(t *testing.T) {
+	f := newFixture(t)
+	cfg := f.config("")
+	cfg.CloseMode = streams.Remain
+	w := watched(&cfg)
+	b, _ := wordCount()
+	app := f.start(b, cfg)
+	f.settled(8, app)
+	app.end()
+	if n := w.leaveGroups(); n != 0 {
+		t.Errorf("%d LeaveGroup requests were sent, want none", n)
+	}
+}
+
+// An application that fails keeps the places of its static members even if it leaves otherwise: it is started again.
+func TestFailureNeverLeaves(t *testing.T) {
+	f := newFixture(t)
+	b := streams.NewBuilder()
+	b.Stream("lines", serde.Bytes, serde.String).MapValues(func(s string) string { panic("no grist") }).To("counts", serde.Bytes, serde.String)
+	cfg := f.config("wc-0")
+	cfg.CloseMode = streams.Leave
+	w := watched(&cfg)
+	app := f.start(b, cfg)
+	f.settled(4, app)
+	f.produce("stone")
+	as(t, app.wait(), streams.KindProcess)
+	if n := w.leaveGroups(); n != 0 {
+		t.Errorf("%d LeaveGroup requests were sent, want none", n)
+	}
+	f.wantInstances("wc-0-StreamThread-1", "wc-0-StreamThread-2")
+}
+
+// S134: a thread that is removed leaves, once; one that is added then is the same instance again.
+func TestThreadsAreRemovedAndAdded(t *testing.T) {
+	f := newFixture(t)
+	cfg := f.config("wc-0")
+	cfg.Threads = 3
+	w := watched(&cfg)
+	b, _ := wordCount()
+	app := f.start(b, cfg)
+	before := f.settled(8, app)
+	name, err := app.RemoveThread(t.Context())
+	if err != nil || name != "wc-0-StreamThread-3" {
+		t.Fatalf("removed %q, %v", name, err)
+	}
+	if n := w.leaveGroups(); n != 1 {
+		t.Errorf("%d LeaveGroup requests were sent, want 1", n)
+	}
+	f.wantInstances("wc-0-StreamThread-1", "wc-0-StreamThread-2")
+	if after := f.settled(8, app); after != before+1 {
+		t.Errorf("generation %d after %d, want one step", after, before)
+	}
+	f.produce(poem...)
+	f.countsUntil(poemCounts)
+	if name, err = app.AddThread(t.Context()); err != nil || name != "wc-0-StreamThread-3" {
+		t.Fatalf("added %q, %v", name, err)
+	}
+	f.eventually("tasks of the new thread", func() bool { all := app.Threads(); return len(all) == 3 && len(all[2].Active) > 1 })
+	f.settled(8, app)
+	f.wantInstances("wc-0-StreamThread-1", "wc-0-StreamThread-2", "wc-0-StreamThread-3")
+	f.produce(poem...)
+	twice := maps.Clone(poemCounts)
+	for w := range twice {
+		twice[w] *= 2
+	}
+	f.countsUntil(twice)
+	for range 2 {
+		if _, err := app.RemoveThread(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if name, err := app.RemoveThread(t.Context()); err == nil {
+		t.Errorf("the last thread %s was removed", name)
+	}
+	app.end()
+	if _, err := app.AddThread(t.Context()); err != streams.ErrNotRunning {
+		t.Errorf("adding after the end: %v, want ErrNotRunning", err)
+	}
+}
+
+// S135: a thread that has died is replaced in its own place: the same instance id, no ghost beside it, and nobody rebalances.
+func TestDeadThreadIsReplacedInItsPlace(t *testing.T) {
+	streams.SetReplacePause(t, time.Millisecond)
+	f := newFixture(t)
+	var once sync.Once
+	b := streams.NewBuilder()
+	b.Stream("lines", serde.Bytes, serde.String).FlatMapValues(strings.Fields).MapValues(func(s string) string {
+		if s == "stone" {
+			once.Do(func() { panic("no grist") })
+		}
+		return s
+	}).GroupBy(func(_ []byte, w string) string { return w }, serde.String).Count("word-counts").ToStream().To("counts", serde.String, serde.Int64)
+	cfg := f.config("wc-0")
+	cfg.Threads, cfg.Guarantee = 3, streams.ExactlyOnce
+	died := make(chan *streams.Error, 10)
+	cfg.OnThreadError = func(e *streams.Error) streams.ThreadDecision { died <- e; return streams.ReplaceThread }
+	w := watched(&cfg)
+	app := f.start(b, cfg)
+	before := f.settled(8, app)
+	f.produce("stone", "mill", "stone mill")
+	select {
+	case e := <-died:
+		if e.Kind != streams.KindProcess || !strings.HasPrefix(e.Thread, "wc-0-StreamThread-") {
+			t.Errorf("the handler was asked about %v", e)
+		}
+	case <-time.After(limit):
+		t.Fatal("no thread died")
+	}
+	f.countsUntil(map[string]int64{"stone": 2, "mill": 2})
+	if after := f.settled(8, app); after != before {
+		t.Errorf("generation %d, want %d as before", after, before)
+	}
+	f.wantInstances("wc-0-StreamThread-1", "wc-0-StreamThread-2", "wc-0-StreamThread-3")
+	if n := w.leaveGroups(); n != 0 {
+		t.Errorf("%d LeaveGroup requests were sent, want none", n)
+	}
+	if len(died) > 0 {
+		t.Errorf("another thread died: %v", <-died)
+	}
+	app.end()
+}
+
+// S137: a broker that knows no static members is an error at the start, never a dynamic member.
+func TestBrokerWithoutStaticMembers(t *testing.T) {
+	old, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.MaxVersions(kversion.V2_2_0()), kfake.SeedTopics(partitions, "lines", "counts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	f := newClient(t, old.ListenAddrs())
+	b := streams.NewBuilder()
+	b.Stream("lines", serde.Bytes, serde.String).To("counts", serde.Bytes, serde.String)
+	cfg := f.config("wc-0")
+	w := watched(&cfg)
+	e := as(t, f.start(b, cfg).wait(), streams.KindBroker)
+	if u, ok := e.Err.(*membership.UnsupportedError); !ok || u.Request != membership.JoinGroup || u.Need != 5 || u.Max != 4 {
+		t.Errorf("the error is %v", e)
+	}
+	if n := w.sent[kmsg.JoinGroup.Int16()].Load(); n != 0 {
+		t.Errorf("%d JoinGroup requests were sent, want none", n)
+	}
+}
+
+// S138: what the group knows of a process goes stale when it comes back elsewhere, or with another topology: that forces one
+// rebalance. A process that comes back as it was forces none.
+func TestChangedProcessForcesOneRebalance(t *testing.T) {
+	f := newFixture(t)
+	if _, err := kadm.NewClient(f.client).CreateTopic(t.Context(), partitions, 1, nil, "more"); err != nil {
+		t.Fatal(err)
+	}
+	start := func(name, endpoint string, dir string, more bool) *running {
+		b, _ := wordCount()
+		if more {
+			b.Stream("more", serde.Bytes, serde.String).To("counts", serde.Bytes, serde.String)
+		}
+		cfg := f.config(name)
+		cfg.AdvertisedEndpoint, cfg.StateDir = endpoint, dir
+		return f.start(b, cfg)
+	}
+	dirs := []string{t.TempDir(), t.TempDir()}
+	other := start("wc-0", "host-0:80", dirs[0], false)
+	app := start("wc-1", "host-1:80", dirs[1], false)
+	generation := f.settled(8, other, app)
+
+	app.end()
+	app = start("wc-1", "elsewhere:80", dirs[1], false)
+	f.eventually("the forced rebalance", func() bool { return other.reached(generation + 1) })
+	if after := f.settled(8, other, app); after != generation+1 {
+		t.Errorf("another endpoint: generation %d after %d, want one step", after, generation)
+	}
+	f.eventually("the new endpoint in the metadata", func() bool {
+		s, err := other.Metadata(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var hosts []string
+		for _, in := range s.Instances {
+			hosts = append(hosts, in.Host)
+		}
+		return slices.Equal(hosts, []string{"host-0:80", "elsewhere:80"})
+	})
+
+	app.end()
+	app = start("wc-1", "elsewhere:80", dirs[1], false)
+	if after := f.settled(8, other, app); after != generation+1 {
+		t.Errorf("the same again: generation %d after %d, want no step", after, generation+1)
+	}
+
+	// A rolling upgrade: the topology has a sub-topology more. Each process forces one rebalance as it comes back.
+	for i, process := range []**running{&app, &other} {
+		(*process).end()
+		*process = start([]string{"wc-1", "wc-0"}[i], []string{"elsewhere:80", "host-0:80"}[i], dirs[1-i], true)
+		f.eventually("the forced rebalance", func() bool { return app.reached(generation+2+int32(i)) && other.reached(generation+2+int32(i)) })
+	}
+	// If the first one leads the group it has all the new tasks, until the second one can take some of them off it.
+	if after := f.settled(12, other, app); after > generation+4 {
+		t.Errorf("the upgrade of two processes took generations %d to %d", generation+1, after)
+	}
+	f.produceRecord(&kgo.Record{Topic: "more", Key: []byte("more"), Value: []byte{0, 0, 0, 0, 0, 0, 0, 7}})
+	f.countsUntil(map[string]int64{"more": 7})
+	app.end()
+	other.end()
+}
+
+// A process that starts with fewer threads removes what the others have left, in one batch: its tasks do not wait for the end of
+// their sessions.
+func TestSurplusInstancesAreRemoved(t *testing.T) {
+	f := newFixture(t)
+	cfg := f.config("wc-0")
+	cfg.Threads, cfg.SessionTimeout = 4, 5*time.Minute
+	b, _ := wordCount()
+	app := f.start(b, cfg)
+	neighbour := f.config("wc-00")
+	neighbour.Threads = 1
+	b, _ = wordCount()
+	beside := f.start(b, neighbour)
+	f.settled(8, app, beside)
+	app.end()
+	cfg.Threads, cfg.RemoveSurplus = 1, true
+	w := watched(&cfg)
+	b, _ = wordCount()
+	app = f.start(b, cfg)
+	f.settled(8, app, beside)
+	f.wantInstances("wc-0-StreamThread-1", "wc-00-StreamThread-1")
+	if n := w.leaveGroups(); n != 1 {
+		t.Errorf("%d LeaveGroup requests were sent, want 1", n)
+	}
+	app.end()
+	// With nothing to remove nothing is sent.
+	b, _ = wordCount()
+	app = f.start(b, cfg)
+	f.settled(8, app, beside)
+	app.end()
+	if n := w.leaveGroups(); n != 1 {
+		t.Errorf("%d LeaveGroup requests were sent, want no other", n)
+	}
+	beside.end()
+}
