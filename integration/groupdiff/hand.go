@@ -1,0 +1,254 @@
+package groupdiff
+
+import (
+	"fmt"
+	"strings"
+)
+
+// byHand are sequences for the rules that matter most, one line a request: kind, client, and options. A client whose name
+// is one of statics sends its instance id.
+var byHand = []struct{ name, text string }{
+	{"a static follower restarts in Stable", base + `
+		join b none
+		sync b
+		heartbeat b identity=old
+		sync b identity=old
+		commit b identity=old
+		txn-commit b identity=old
+		leave b identity=old member
+		join b identity=old
+		heartbeat a
+		describe a`},
+	{"a static leader restarts, and is told to skip the assignment", base + `
+		join a none
+		sync a
+		heartbeat a
+		heartbeat b
+		heartbeat a identity=old`},
+	{"a static leader restarts with an old client", base + `
+		join a none version=8
+		sync a
+		join a none version=5
+		sync a
+		heartbeat b`},
+	{"a restart with another protocol rebalances", base + `
+		join b none offers=roundrobin
+		heartbeat a
+		join a
+		sync a offers=roundrobin
+		sync b offers=roundrobin`},
+	{"a restart in Completing", `
+		join a none
+		join b none
+		join a
+		sync b
+		join b none
+		sync a
+		join a
+		sync a
+		sync b`},
+	{"a restart in Preparing fences the parked Join", base + `
+		join c none
+		join b
+		join b none
+		heartbeat b identity=old
+		join a
+		sync a
+		sync b
+		sync c`},
+	{"a batch removal", base + `
+		join c none
+		join a
+		join b
+		sync a
+		sync b
+		sync c
+		leave a with=b
+		join c
+		sync c
+		heartbeat a
+		join a none
+		join c
+		sync c`},
+	{"the same instance twice in one batch", base + `
+		leave b with=b
+		describe a
+		join a
+		sync a`},
+	{"everybody leaves", base + `
+		leave a with=b
+		describe a
+		list a
+		delete a
+		describe a version=6
+		join a none
+		sync a`},
+	{"a dynamic member comes, and leaves with its id only", base + `
+		join x none
+		join x
+		join a
+		join b
+		sync a
+		sync x
+		sync b
+		leave x member version=1
+		join a
+		join b
+		sync a
+		sync b`},
+	{"a handed out id leaves a Stable group", base + `
+		join x none
+		leave x member
+		describe a
+		heartbeat a`},
+	{"offsets of a transaction", base + `
+		txn-commit a offset=7
+		fetch a stable version=7
+		fetch a version=7
+		fetch a version=9 stable
+		end-txn a commit
+		fetch a stable version=7
+		txn-commit b offset=9 simple
+		end-txn b
+		fetch a version=8`},
+	{"commits with every identity", base + `
+		commit a offset=1
+		commit a offset=2 shift=-1
+		commit a offset=2 shift=1
+		commit a identity=bogus
+		commit x identity=bogus
+		commit a simple offset=3
+		commit a offset=4 long
+		fetch a all version=9
+		fetch a all version=10
+		commit a offset=5 version=10
+		fetch a version=10
+		offset-delete a
+		leave a with=b
+		offset-delete a
+		commit a simple offset=6
+		fetch a all version=8
+		delete a
+		fetch a all version=8
+		commit a offset=1 version=8
+		commit a offset=1 version=9`},
+	{"the leader asks for a rebalance, a follower asks again", base + `
+		join b
+		join a
+		heartbeat b
+		join b
+		sync a
+		sync b
+		join b metadata=new
+		join a
+		sync a
+		sync b`},
+	{"a parked request is repeated", base + `
+		join c none
+		join b
+		join b
+		join a
+		sync b
+		sync b
+		sync a
+		sync c`},
+}
+
+// base brings a and b into one Stable group.
+const base = `
+		join a none
+		sync a
+		join b none
+		join a
+		sync a
+		sync b`
+
+// parseHand reads a sequence.
+func parseHand(text string) ([]request, error) {
+	var list []request
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if len(words) < 2 {
+			return nil, fmt.Errorf("%q: want kind and client", line)
+		}
+		r := request{kind: words[0], client: words[1], identity: current}
+		switch r.kind {
+		case "join":
+			r.version, r.offers = 9, offers[0]
+		case "sync", "leave", "txn-commit", "describe", "list":
+			r.version = 5
+		case "heartbeat":
+			r.version = 4
+		case "commit", "fetch":
+			r.version = 9
+		case "delete":
+			r.version = 2
+		}
+		if r.kind == "commit" || r.kind == "txn-commit" || r.kind == "offset-delete" {
+			r.topic = topicName
+		}
+		for _, s := range statics {
+			if r.client == s {
+				r.instance = &r.client
+			}
+		}
+		for _, word := range words[2:] {
+			if err := r.option(word); err != nil {
+				return nil, fmt.Errorf("%q: %w", strings.TrimSpace(line), err)
+			}
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func (r *request) option(word string) error {
+	name, value, _ := strings.Cut(word, "=")
+	var err error
+	switch name {
+	case none:
+		r.identity = none
+	case "identity":
+		r.identity = value
+	case "version":
+		_, err = fmt.Sscan(value, &r.version)
+	case "shift":
+		_, err = fmt.Sscan(value, &r.shift)
+	case "offset":
+		_, err = fmt.Sscan(value, &r.offset)
+	case "offers":
+		r.offers = strings.Split(value, "+")
+	case "metadata":
+		r.metadata = value
+	case "with":
+		r.with = value
+	case "member":
+		r.member = true
+	case "simple":
+		r.simple = true
+	case "long":
+		r.long = true
+	case "all":
+		r.all = true
+	case "stable":
+		r.stable = true
+	case "commit":
+		r.commit = true
+	default:
+		err = fmt.Errorf("no option %q", word)
+	}
+	return err
+}
+
+// replay is a sequence that is known beforehand.
+func replay(list []request) func(*pair) (request, bool) {
+	return func(p *pair) (request, bool) {
+		if len(p.sent) == len(list) {
+			return request{}, false
+		}
+		return list[len(p.sent)], true
+	}
+}

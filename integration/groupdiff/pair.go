@@ -1,0 +1,298 @@
+package groupdiff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace-io/millrace/membership/coordinator"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	topicName   = "groupdiff"
+	absentTopic = "groupdiff-absent"
+
+	// patience bounds the wait for an answer that the other side has given already.
+	patience = 5 * time.Second
+)
+
+// A pair is both sides of one sequence: the same group on each.
+type pair struct {
+	group  string
+	sides  [2]*side // Kafka, ours
+	names  [2]*names
+	parts  [2]int32 // partitions of the offsets topic
+	sent   []request
+	seen   map[int]bool // requests that are answered on both sides
+	leader string       // of the generation that both told last, renamed
+	orders int          // different lists of protocols that were offered
+	lists  map[string]bool
+	inTxn  bool
+	trace  []string
+}
+
+// outcome is how a sequence ended.
+type outcome struct {
+	steps   int
+	known   string // the explained difference that ended it, or ""
+	unknown string // the difference, or ""
+	trace   []string
+}
+
+// play sends a sequence until its end or the first difference.
+func (p *pair) play(ctx context.Context, next func(*pair) (request, bool)) (outcome, error) {
+	defer p.sides[0].close()
+	defer p.sides[1].close()
+	var o outcome
+	for {
+		r, ok := next(p)
+		if !ok {
+			o.trace = p.trace
+			return o, nil
+		}
+		difference, err := p.step(ctx, r)
+		if err != nil {
+			return o, fmt.Errorf("%w\n%s", err, strings.Join(p.trace, "\n"))
+		}
+		o.steps++
+		if difference != nil {
+			o.trace = p.trace
+			if o.known = p.explain(difference); o.known == "" {
+				o.unknown = fmt.Sprintf("kafka: %s\nours:  %s", difference[0], difference[1])
+			}
+			return o, nil
+		}
+	}
+}
+
+// explain finds the row of the table of known differences.
+func (p *pair) explain(answers []string) string {
+	for _, k := range known {
+		if k.match(p, answers[0], answers[1]) {
+			return k.name
+		}
+	}
+	return ""
+}
+
+// step sends one request to both sides and compares what it brought about. The result is nil, or the answers that differ.
+func (p *pair) step(ctx context.Context, r request) ([]string, error) {
+	number := len(p.sent)
+	p.sent = append(p.sent, r)
+	p.trace = append(p.trace, fmt.Sprintf("%d %s", number, r))
+	if r.kind == "join" {
+		if offers := strings.Join(r.offers, ","); !p.lists[offers] {
+			p.lists[offers] = true
+			p.orders++
+		}
+	}
+	if r.kind == "end-txn" {
+		return nil, p.endTxn(ctx, r.commit)
+	}
+	if r.kind == "txn-commit" {
+		if err := p.beginTxn(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	for s, side := range p.sides {
+		if err := side.send(number, r.client, r.build(p.group, p.names[s])); err != nil {
+			return nil, err
+		}
+	}
+	for range 2 { // the answers travel on other connections than the barrier's
+		if err := p.barrier(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p.compare(ctx)
+}
+
+// compare looks at every request that was not answered on both sides before.
+func (p *pair) compare(ctx context.Context) ([]string, error) {
+	open := make(map[int][2]kmsg.Response)
+	for number, r := range p.sent {
+		if p.seen[number] || r.kind == "end-txn" {
+			continue
+		}
+		answers, err := p.answers(ctx, number)
+		if err != nil {
+			return nil, err
+		}
+		open[number] = answers
+		p.names[0].meet(answers[0])
+		p.names[1].meet(answers[1])
+	}
+	var difference []string
+	for _, number := range slices.Sorted(maps.Keys(open)) {
+		answers := open[number]
+		kafka, ours := p.names[0].render(answers[0], p.group), p.names[1].render(answers[1], p.group)
+		switch {
+		case kafka != ours:
+			p.trace = append(p.trace, fmt.Sprintf("    ! %d kafka: %s", number, kafka), fmt.Sprintf("    ! %d ours:  %s", number, ours))
+			if difference == nil {
+				difference = []string{kafka, ours}
+			}
+		case answers[0] == nil:
+			continue
+		default:
+			p.trace = append(p.trace, fmt.Sprintf("    %d: %s", number, kafka))
+			p.agree(p.sent[number], answers)
+		}
+		p.seen[number] = true
+	}
+	return difference, nil
+}
+
+// agree takes from equal answers what clients learn.
+func (p *pair) agree(r request, answers [2]kmsg.Response) {
+	for s, resp := range answers {
+		p.names[s].learn(r.client, resp)
+	}
+	if join, ok := answers[0].(*kmsg.JoinGroupResponse); ok && join.ErrorCode == 0 {
+		p.leader = p.names[0].rename(join.LeaderID)
+	}
+}
+
+// answers returns both answers, or none, to a request. If one side has answered and the other has not, it waits for it.
+func (p *pair) answers(ctx context.Context, number int) (answers [2]kmsg.Response, err error) {
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		var next [2]<-chan struct{}
+		for s, side := range p.sides {
+			var failed error
+			answers[s], next[s], failed = side.answered(number)
+			err = errors.Join(err, failed)
+		}
+		if err != nil || (answers[0] == nil) == (answers[1] == nil) {
+			return answers, err
+		}
+		select {
+		case <-next[0]:
+		case <-next[1]:
+		case <-deadline.C:
+			return answers, nil
+		case <-ctx.Done():
+			return answers, ctx.Err()
+		}
+	}
+}
+
+// barrier returns when both sides have done what they were asked for before.
+func (p *pair) barrier(ctx context.Context) error {
+	for s, side := range p.sides {
+		heartbeat := kmsg.NewPtrHeartbeatRequest()
+		heartbeat.Version, heartbeat.Group, heartbeat.MemberID = 4, p.group, "barrier"
+		if _, err := side.call(ctx, heartbeat); err != nil {
+			return err
+		}
+		commit := request{kind: "commit", version: 9, simple: true, topic: topicName}.build(p.neighbour(p.parts[s]), p.names[s])
+		if _, err := side.call(ctx, commit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neighbour names a group in the same partition of the offsets topic.
+func (p *pair) neighbour(partitions int32) string {
+	want := coordinator.PartitionFor(p.group, partitions)
+	for i := 0; ; i++ {
+		if name := fmt.Sprintf("groupdiff-neighbour-%d", i); coordinator.PartitionFor(name, partitions) == want {
+			return name
+		}
+	}
+}
+
+// beginTxn makes sure that both sides have an open transaction that may take the group's offsets. It is no part of the
+// comparison: transactions are another coordinator's.
+func (p *pair) beginTxn(ctx context.Context, r request) error {
+	for s, side := range p.sides {
+		n := p.names[s]
+		if n.producer == (producer{}) {
+			init := kmsg.NewPtrInitProducerIDRequest()
+			init.Version, init.TransactionalID, init.TransactionTimeoutMillis = 4, &p.group, 60_000
+			resp, err := retry(ctx, side, init, func(r kmsg.Response) int16 { return r.(*kmsg.InitProducerIDResponse).ErrorCode })
+			if err != nil {
+				return err
+			}
+			got := resp.(*kmsg.InitProducerIDResponse)
+			n.producer = producer{got.ProducerID, got.ProducerEpoch}
+		}
+		if r.version < 5 || !p.inTxn { // from version 5 on the commit itself adds the partition
+			add := kmsg.NewPtrAddOffsetsToTxnRequest()
+			add.Version, add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = 3, p.group, n.producer.id, n.producer.epoch, p.group
+			if _, err := retry(ctx, side, add, func(r kmsg.Response) int16 { return r.(*kmsg.AddOffsetsToTxnResponse).ErrorCode }); err != nil {
+				return err
+			}
+		}
+	}
+	p.inTxn = true
+	return nil
+}
+
+// endTxn ends the transaction on both sides and waits until no offset of the group is pending.
+func (p *pair) endTxn(ctx context.Context, commit bool) error {
+	if !p.inTxn {
+		return nil
+	}
+	p.inTxn = false
+	for s, side := range p.sides {
+		n := p.names[s]
+		end := kmsg.NewPtrEndTxnRequest()
+		end.Version, end.TransactionalID, end.ProducerID, end.ProducerEpoch, end.Commit = 3, p.group, n.producer.id, n.producer.epoch, commit
+		if _, err := retry(ctx, side, end, func(r kmsg.Response) int16 { return r.(*kmsg.EndTxnResponse).ErrorCode }); err != nil {
+			return err
+		}
+		fetch := request{kind: "fetch", version: 7, stable: true}.build(p.group, n)
+		if _, err := retry(ctx, side, fetch, func(r kmsg.Response) int16 { return firstError(r.(*kmsg.OffsetFetchResponse)) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func firstError(r *kmsg.OffsetFetchResponse) int16 {
+	for _, t := range r.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 {
+				return p.ErrorCode
+			}
+		}
+	}
+	return r.ErrorCode
+}
+
+// retry asks again while a coordinator is busy with what it has answered already: Kafka answers an EndTxn before its
+// markers are written.
+func retry(ctx context.Context, s *side, req kmsg.Request, code func(kmsg.Response) int16) (kmsg.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*patience)
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	busy := []*kerr.Error{kerr.ConcurrentTransactions, kerr.UnstableOffsetCommit, kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator}
+	for {
+		resp, err := s.call(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		failed := kerr.TypedErrorForCode(code(resp))
+		if failed == nil {
+			return resp, nil
+		}
+		if !slices.Contains(busy, failed) {
+			return nil, fmt.Errorf("%s: %s: %w", s.name, kmsg.NameForKey(req.Key()), failed)
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%s: %s is still answered %w", s.name, kmsg.NameForKey(req.Key()), failed)
+		}
+	}
+}
