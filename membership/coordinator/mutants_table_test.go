@@ -57,8 +57,7 @@ func (c *replacementStored) refused`},
 		return
 	}`},
 	{"Syncs that a rebalance leaves parked", "rebalance.go", `		m.resetAssignments(g, kerr.RebalanceInProgress)`, `		m.forgetSyncs(g)`},
-	{"heartbeat that does not restart the session", "heartbeat.go", `	m.heard(mb)
-`, ``},
+	{"heartbeat that does not restart the session", "heartbeat.go", `	m.heard(mb)`, `	_ = mb`},
 	{"no sessions after a load", "load.go", `	l.m.arm(&mb.session, mb.sessionTimeout)
 `, ``},
 	{"leave that leaves a parked Join", "leave.go", `	m.refuseParkedJoin(g, mb)
@@ -70,7 +69,7 @@ func (c *replacementStored) refused`},
 	{"commit in Completing", "offset_commit.go", `	case g.state == completingRebalance:
 		return nil, kerr.RebalanceInProgress
 `, ``},
-	{"initial rebalance that counts the wrong delay", "rebalance.go", `g.remaining = max(g.remaining-previous, 0)`, `g.remaining = max(g.remaining-g.delay, 0)`},
+	{"initial rebalance that counts the wrong delay", "rebalance.go", `	previous := g.delay`, `	previous := min(m.cfg.InitialRebalanceDelay, g.remaining)`},
 	{"replacement in a rebalance that is not stored (D10b)", "static.go", `	m.storeRename(g, mb)
 		m.maybeCompleteJoin(g)`, `	m.maybeCompleteJoin(g)`},
 	{"open transaction that is visible after a load", "load.go", `	if r.Txn != nil {`, `	if false {`},
