@@ -1,10 +1,13 @@
 package check
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func words(n int) Topic {
@@ -118,5 +121,29 @@ func TestCountsOfAReplay(t *testing.T) {
 	last, err = LastCounts(Topic{{sink[0][0], {Key: sink[0][0].Key}}})
 	if err != nil || len(last) != 0 {
 		t.Errorf("after a delete: %v, %v", last, err)
+	}
+}
+
+// A record that is counted twice must not stand for one that is not counted yet.
+func TestFollowerWaitsForEveryKey(t *testing.T) {
+	f := &Follower{last: map[string]uint64{}, changed: make(chan struct{})}
+	count := func(key string, n uint64) {
+		f.add(kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "counts", Partitions: []kgo.FetchPartition{{
+			Records: []*kgo.Record{{Key: []byte(key), Value: binary.BigEndian.AppendUint64(nil, n)}},
+		}}}}}})
+	}
+	want := map[string]uint64{"a": 1, "b": 1}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	count("a", 2)
+	if err := f.Await(t.Context(), 2); err != nil || f.Sum() != 2 {
+		t.Errorf("sum %d, %v", f.Sum(), err)
+	}
+	if err := f.AwaitAll(over, want); err == nil {
+		t.Error("b is not counted, and nobody waited for it")
+	}
+	count("b", 1)
+	if err := f.AwaitAll(t.Context(), want); err != nil {
+		t.Error(err)
 	}
 }

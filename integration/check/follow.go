@@ -71,19 +71,42 @@ func (f *Follower) Sum() uint64 {
 	return f.sum
 }
 
-// Await waits until at least n records are counted.
+// Await waits until at least n records are counted. Where records may be counted twice, after a failure under
+// at-least-once, that does not mean that all are: use AwaitAll.
 func (f *Follower) Await(ctx context.Context, n uint64) error {
+	return f.await(ctx, func() string {
+		if f.sum >= n {
+			return ""
+		}
+		return fmt.Sprintf("%d of %d records are counted", f.sum, n)
+	})
+}
+
+// AwaitAll waits until every key has at least the count that is wanted.
+func (f *Follower) AwaitAll(ctx context.Context, want map[string]uint64) error {
+	return f.await(ctx, func() string {
+		for key, n := range want {
+			if f.last[key] < n {
+				return fmt.Sprintf("%q is counted %d of %d times, all keys %d times", key, f.last[key], n, f.sum)
+			}
+		}
+		return ""
+	})
+}
+
+// await waits until missing, which is called with the lock held, finds nothing.
+func (f *Follower) await(ctx context.Context, missing func() string) error {
 	for {
 		f.mu.Lock()
-		sum, changed, err := f.sum, f.changed, f.err
+		text, changed, err := missing(), f.changed, f.err
 		f.mu.Unlock()
-		if sum >= n {
+		if text == "" {
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d records are counted: %w", sum, n, errors.Join(context.Cause(ctx), err))
+			return fmt.Errorf("%s: %w", text, errors.Join(context.Cause(ctx), err))
 		}
 	}
 }
