@@ -69,7 +69,7 @@ func (c *replacementStored) refused`},
 	{"commit in Completing", "offset_commit.go", `	case g.state == completingRebalance:
 		return nil, kerr.RebalanceInProgress
 `, ``},
-	{"initial rebalance that counts the wrong delay", "rebalance.go", `	previous := g.delay`, `	previous := min(m.cfg.InitialRebalanceDelay, g.remaining)`},
+	{"initial rebalance that can be prolonged for ever", "rebalance.go", `g.remaining = max(g.remaining-previous, 0)`, `g.remaining = max(previous, 0)`},
 	{"replacement in a rebalance that is not stored (D10b)", "static.go", `	m.storeRename(g, mb)
 		m.maybeCompleteJoin(g)`, `	m.maybeCompleteJoin(g)`},
 	{"open transaction that is visible after a load", "load.go", `	if r.Txn != nil {`, `	if false {`},
