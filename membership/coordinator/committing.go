@@ -62,7 +62,7 @@ func (c *committing) store(m *Machine, g *group, err *kerr.Error) {
 	for i := range c.commits {
 		o := &c.commits[i]
 		o.order = order
-		records[i] = offsetRecord(g.id, o.topicPartition, o.offset)
+		records[i] = offsetRecord(g.id, o.topicPartition, m.topics[o.topic].id, o.offset)
 		if c.txn != nil {
 			g.inFlight[o.topicPartition]++
 		}

@@ -93,6 +93,9 @@ func (l *loader) replayOffset(r *LogRecord) error {
 	if err := v.ReadFrom(r.Value); err != nil {
 		return fmt.Errorf("offset of group %q, topic %q, partition %d: %w", k.Group, k.Topic, k.Partition, err)
 	}
+	if v.Version < 3 {
+		v.LeaderEpoch = -1 // it has none, which 0 would not say
+	}
 	l.m.lastAppend++ // the order of records in the log is the order of offsets
 	o := offset{v.Offset, v.LeaderEpoch, v.Metadata, v.CommitTimestamp, noExpiry, l.m.lastAppend}
 	if v.Version == expiringValueVersion && v.ExpireTimestamp >= 0 {

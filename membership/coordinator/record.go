@@ -10,7 +10,8 @@ import (
 // Versions of the records that are written. Every version that Kafka ever wrote is read.
 const (
 	offsetKeyVersion     = 1
-	offsetValueVersion   = 3
+	offsetValueVersion   = 4 // with the topic id
+	unnamedValueVersion  = 3 // of a topic whose id is not known
 	expiringValueVersion = 1 // the only version that holds an expiry time
 	groupKeyVersion      = 2
 	groupValueVersion    = 3
@@ -28,9 +29,12 @@ func offsetKey(group string, tp topicPartition) []byte {
 	return k.AppendTo(nil)
 }
 
-func offsetRecord(group string, tp topicPartition, o offset) Record {
+func offsetRecord(group string, tp topicPartition, topicID [16]byte, o offset) Record {
 	v := kmsg.NewOffsetCommitValue()
-	v.Version = offsetValueVersion
+	v.Version, v.TopicID = offsetValueVersion, topicID
+	if topicID == ([16]byte{}) {
+		v.Version = unnamedValueVersion
+	}
 	if o.expires != noExpiry {
 		v.Version, v.ExpireTimestamp = expiringValueVersion, o.expires
 	}
