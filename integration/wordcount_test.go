@@ -68,7 +68,7 @@ func TestGracefulRestartContinues(t *testing.T) {
 	}
 }
 
-// P6: a second process with the same client id takes over, and the first one stops with an error that names the
+// P6, S131: a second process with the same client id takes over, and the first one stops with an error that names the
 // instance. Under exactly-once nothing is lost or counted twice by that.
 func TestFencedProcessStopsAndSaysWhy(t *testing.T) {
 	ctx, j, in := patient(t), newJob(t), newInput()

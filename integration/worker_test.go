@@ -21,6 +21,7 @@ type workerConfig struct {
 	ClientID, Dir, REST    string
 	ExactlyOnce            bool
 	FlushEvery, CommitTime time.Duration
+	Session                time.Duration // 0: the job's
 }
 
 // workerMain is the process. It returns its exit status.
@@ -48,6 +49,9 @@ func work(ctx context.Context, config string) error {
 	cfg.RESTAddr, cfg.StateFlushInterval = w.REST, w.FlushEvery
 	if w.CommitTime > 0 {
 		cfg.CommitInterval = w.CommitTime
+	}
+	if w.Session > 0 {
+		cfg.SessionTimeout = w.Session
 	}
 	b, _ := w.Job.topology()
 	app, err := streams.New(b, cfg)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -37,6 +38,23 @@ func (r REST) Metadata(ctx context.Context) (rest.MetadataResponse, error) {
 		return m, fmt.Errorf("GET /v1/metadata of %s: %s", r, resp.Status)
 	}
 	return m, json.NewDecoder(resp.Body).Decode(&m)
+}
+
+// InstanceIDs lists the instance ids of the process' own threads.
+func (r REST) InstanceIDs(ctx context.Context) ([]string, error) {
+	resp, err := r.get(ctx, "/v1/instances?format=text")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET /v1/instances of %s: %s", r, resp.Status)
+	}
+	return strings.Fields(string(text)), nil
 }
 
 // Metric is the sum of a metric over its label values.
