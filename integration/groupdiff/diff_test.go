@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace-io/millrace/integration/cluster"
+	"github.com/millrace-io/millrace/membership/coordinator"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -29,13 +30,13 @@ type bench struct {
 	groups int
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t *testing.T, opts ...cluster.Option) *bench {
 	t.Helper()
 	bootstrap := os.Getenv("KAFKA_BOOTSTRAP")
 	if bootstrap == "" {
 		t.Skip("KAFKA_BOOTSTRAP is not set: the coordinators are compared in make test-kafka only")
 	}
-	c, err := cluster.Start()
+	c, err := cluster.Start(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,6 +169,25 @@ func TestRandomSequences(t *testing.T) {
 	t.Logf("%d sequences, %d requests compared, %d unexplained differences", n, total, unexplained)
 	for _, k := range known {
 		t.Logf("%d sequences ended with: %s (%s)", ended[k.name], k.name, k.reason)
+	}
+}
+
+// The other profile does differ from Kafka, or nothing here would prove anything.
+func TestOtherProfileDiffers(t *testing.T) {
+	b := newBench(t, cluster.Profile(coordinator.KIP345))
+	for _, name := range []string{"a handed out id leaves a Stable group", "a parked request is repeated"} {
+		for _, h := range byHand {
+			if h.name != name {
+				continue
+			}
+			list, err := parseHand(h.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o := b.play(t, replay(list)); o.unknown == "" {
+				t.Errorf("%s: no difference is seen\n%s", name, strings.Join(o.trace, "\n"))
+			}
+		}
 	}
 }
 

@@ -13,7 +13,7 @@
 // Each request has a connection of its own, since a JoinGroup may park. A request's effects are complete when a
 // heartbeat to its group and an offset commit to another group of the same offsets partition, both sent after it, have
 // been answered: both coordinators work through a partition in order. Which requests are answered and which are parked
-// is part of the comparison. Member ids are random; they are renamed in the order in which they appear. Groups are as
+// is part of the comparison. Member ids are random; they are renamed in the order in which clients are told. Groups are as
 // Kafka's: sessions last five minutes here, so no clock ends one.
 //
 // A difference counts when the same sequence, with another group, shows it again. Differences that are no mistake of

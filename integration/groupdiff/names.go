@@ -13,7 +13,7 @@ type names struct {
 	generation   map[string]int32    // by client
 	list         map[string][]string // member ids that a client has to assign to, by client
 	alias        map[string]string   // member id -> prefix#n
-	count        map[string]int      // member ids seen, by prefix
+	count        map[string]int      // member ids that were told, by prefix
 	topics       map[[16]byte]string // names of topic ids
 	producer     producer            // of the sequence's transactions
 }
@@ -34,40 +34,34 @@ func newNames() *names {
 // uuidLength is that of "-" and a UUID, with which both coordinators end a member id.
 const uuidLength = 37
 
-// rename gives a member id a name that does not depend on chance. Other ids stay.
+// rename gives a member id a name that does not depend on chance: its prefix, and its number among those that clients
+// were told. One that no client was told yet, because its Join waits, has no number. Other texts stay.
 func (n *names) rename(id string) string {
+	if alias, ok := n.alias[id]; ok {
+		return alias
+	}
+	if prefix, ok := prefixOf(id); ok {
+		return prefix + "#?"
+	}
+	return id
+}
+
+func prefixOf(id string) (string, bool) {
 	if len(id) <= uuidLength || strings.Count(id[len(id)-uuidLength:], "-") != 5 {
-		return id
+		return "", false
 	}
-	alias, ok := n.alias[id]
-	if !ok {
-		prefix := id[:len(id)-uuidLength]
-		n.count[prefix]++
-		alias = fmt.Sprintf("%s#%d", prefix, n.count[prefix])
-		n.alias[id] = alias
-	}
-	return alias
+	return id[:len(id)-uuidLength], true
 }
 
-// compare orders members without regard to chance, so that those which appear in a list first are named in the same order
-// on both sides.
-func (n *names) compare(a, b string, instanceA, instanceB *string) int {
-	key := func(id string, instance *string) string {
-		if alias, ok := n.alias[id]; ok {
-			return alias
-		}
-		if len(id) > uuidLength {
-			id = id[:len(id)-uuidLength]
-		}
-		return id + "/" + text(instance)
-	}
-	return strings.Compare(key(a, instanceA), key(b, instanceB))
-}
-
-// meet names the member id that an answer gives to its own client.
+// meet numbers the member id that an answer gives to its own client.
 func (n *names) meet(resp kmsg.Response) {
-	if join, ok := resp.(*kmsg.JoinGroupResponse); ok {
-		n.rename(join.MemberID)
+	join, ok := resp.(*kmsg.JoinGroupResponse)
+	if !ok || n.alias[join.MemberID] != "" {
+		return
+	}
+	if prefix, ok := prefixOf(join.MemberID); ok {
+		n.count[prefix]++
+		n.alias[join.MemberID] = fmt.Sprintf("%s#%d", prefix, n.count[prefix])
 	}
 }
 

@@ -17,9 +17,6 @@ func (n *names) render(resp kmsg.Response, group string) string {
 		return parkedText
 	case *kmsg.JoinGroupResponse:
 		var members []string
-		slices.SortFunc(r.Members, func(a, b kmsg.JoinGroupResponseMember) int {
-			return n.compare(a.MemberID, b.MemberID, a.InstanceID, b.InstanceID)
-		})
 		for _, m := range r.Members {
 			members = append(members, fmt.Sprintf("%s/%s/%q", n.rename(m.MemberID), text(m.InstanceID), m.ProtocolMetadata))
 		}
@@ -54,9 +51,6 @@ const parkedText = "parked"
 
 func (n *names) renderDescribe(r *kmsg.DescribeGroupsResponse) string {
 	g := r.Groups[0]
-	slices.SortFunc(g.Members, func(a, b kmsg.DescribeGroupsResponseGroupMember) int {
-		return n.compare(a.MemberID, b.MemberID, a.InstanceID, b.InstanceID)
-	})
 	var members []string
 	for _, m := range g.Members {
 		members = append(members, fmt.Sprintf("%s/%s/%s/%s/%q/%q", n.rename(m.MemberID), text(m.InstanceID), m.ClientID, m.ClientHost,
