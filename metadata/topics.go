@@ -21,7 +21,7 @@ type TopicProblem string
 
 // The problems of a [TopicError].
 const (
-	TopicMissing    TopicProblem = "missing"    // a source topic does not exist
+	TopicMissing    TopicProblem = "missing"    // a topic that the application does not create does not exist
 	TopicPartitions TopicProblem = "partitions" // an internal topic has another number of partitions than the topology needs
 	TopicCleanup    TopicProblem = "cleanup"    // an internal topic's cleanup.policy loses state or grows for ever
 	TopicCreate     TopicProblem = "create"     // an internal topic could not be created
@@ -50,9 +50,9 @@ const cleanupPolicy = "cleanup.policy"
 // settleTimeout bounds how long brokers may take to agree on a new topic when the caller's context has no deadline.
 const settleTimeout = time.Minute
 
-// CheckSources returns the partition count of every given topic. Each that does not exist, or that may not be read, is a
-// [*TopicError] in the joined error; counts of the others are returned all the same. Nothing is created: source topics
-// belong to whoever writes them.
+// CheckSources returns the partition count of every given topic, be it one to read or one to write. Each that does not exist, or that may not be read, is a
+// [*TopicError] in the joined error; counts of the others are returned all the same. Nothing is created: topics of the
+// user belong to the user.
 func CheckSources(ctx context.Context, adm *kadm.Client, topics []string) (map[string]int32, error) {
 	counts := map[string]int32{}
 	if len(topics) == 0 {
@@ -60,7 +60,7 @@ func CheckSources(ctx context.Context, adm *kadm.Client, topics []string) (map[s
 	}
 	details, err := listTopics(ctx, adm, topics)
 	if err != nil {
-		return nil, fmt.Errorf("describe the source topics %s: %w", strings.Join(topics, ", "), err)
+		return nil, fmt.Errorf("describe the topics %s: %w", strings.Join(topics, ", "), err)
 	}
 	var problems []error
 	for _, topic := range slices.Compact(slices.Sorted(slices.Values(topics))) {
@@ -68,7 +68,7 @@ func CheckSources(ctx context.Context, adm *kadm.Client, topics []string) (map[s
 		switch {
 		case !listed || errors.Is(d.Err, kerr.UnknownTopicOrPartition):
 			problems = append(problems, &TopicError{Topic: topic, Problem: TopicMissing, Err: d.Err,
-				Detail: "this source topic does not exist", Fix: "create it, or correct its name in the topology"})
+				Detail: "the topic does not exist", Fix: "create it, or correct its name in the topology"})
 		case d.Err != nil:
 			problems = append(problems, unreadable(topic, d.Err))
 		default:

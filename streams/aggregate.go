@@ -13,11 +13,13 @@ import (
 //
 // f may change aggregate in place and return it, but must not keep it.
 func (g GroupedStream[K, V]) Reduce(store string, f func(aggregate, value V) V, opts ...StoreOption) Table[K, V] {
+	g.s.b.functions("Reduce", f == nil)
 	return g.reduce("Reduce", store, reducing[K](f), opts)
 }
 
 // ReduceOrDelete is [GroupedStream.Reduce] for types without a null: returning false deletes the row.
 func (g GroupedStream[K, V]) ReduceOrDelete(store string, f func(aggregate, value V) (V, bool), opts ...StoreOption) Table[K, V] {
+	g.s.b.functions("ReduceOrDelete", f == nil)
 	return g.reduce("ReduceOrDelete", store, reducingOrDelete[K](f), opts)
 }
 
@@ -33,6 +35,7 @@ func (g GroupedStream[K, V]) reduce(operator, store string, f step[K, V, V], opt
 func (g GroupedStream[K, V]) Aggregate[A any](store string, initial func() A, add func(key K, value V, aggregate A) A,
 	value serde.Serde[A], opts ...StoreOption) Table[K, A] {
 	const operator = "Aggregate"
+	g.s.b.functions(operator, initial == nil, add == nil)
 	value = need(g.s.b, operator, "aggregate", value)
 	return aggregated(g, stepSpec(operator, aggregatePrefix, store, value, initial, folding(add), opts))
 }
@@ -41,6 +44,7 @@ func (g GroupedStream[K, V]) Aggregate[A any](store string, initial func() A, ad
 func (g GroupedStream[K, V]) AggregateOrDelete[A any](store string, initial func() A,
 	add func(key K, value V, aggregate A) (A, bool), value serde.Serde[A], opts ...StoreOption) Table[K, A] {
 	const operator = "AggregateOrDelete"
+	g.s.b.functions(operator, initial == nil, add == nil)
 	value = need(g.s.b, operator, "aggregate", value)
 	return aggregated(g, stepSpec(operator, aggregatePrefix, store, value, initial, foldingOrDelete(add), opts))
 }

@@ -32,7 +32,14 @@ type closeRequest struct{ mode CloseMode }
 // New checks the configuration, builds the topology and returns an application that does not run yet. All mistakes are
 // reported together.
 func New(b *Builder, cfg Config) (*App, error) {
-	plan, buildErr := b.Build(cfg.AppID)
+	if b == nil {
+		return nil, failure(KindConfig, errors.New("streams.New: the builder is nil"))
+	}
+	appID := cfg.AppID
+	if checkAppID(appID) != nil {
+		appID = "app" // Validate tells of the bad one, once
+	}
+	plan, buildErr := b.Build(appID)
 	if err := errors.Join(cfg.Validate(), buildErr); err != nil {
 		return nil, failure(KindConfig, err)
 	}

@@ -2,9 +2,11 @@ package streams_test
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,7 @@ func TestMissingSinkTopic(t *testing.T) {
 	if e := as(t, err, streams.KindTopic); e.Topic != "no-such-sink" {
 		t.Errorf("the error is about topic %q", e.Topic)
 	}
+	mentions(t, err, "the topology writes", "no-such-sink")
 }
 
 func TestBrokerNotReachable(t *testing.T) {
@@ -74,6 +77,9 @@ func TestBrokerNotReachable(t *testing.T) {
 func TestUserPanicEndsTheApplicationWithItsPlace(t *testing.T) {
 	f := newFixture(t)
 	b := streams.NewBuilder()
+	log := new(strings.Builder) // the handler locks it, and nothing is logged after the end
+	cfg := f.config("wc-0")
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	b.Stream("lines", serde.Bytes, serde.String).
 		MapValues(func(s string) string {
 			if s == "boom" {
@@ -82,14 +88,33 @@ func TestUserPanicEndsTheApplicationWithItsPlace(t *testing.T) {
 			return s
 		}, streams.Named("grind")).
 		To("counts", serde.Bytes, serde.String)
-	app := f.start(b, f.config("wc-0"))
+	app := f.start(b, cfg)
 	f.produce("fine", "boom")
 	err := app.wait()
 	e := as(t, err, streams.KindProcess)
 	if e.Topic != "lines" || e.Operator != "grind" || e.Offset < 0 || e.Partition < 0 || e.Task == "" || e.Thread == "" || len(e.Stack) == 0 {
 		t.Errorf("the error lacks coordinates: %+v", e)
 	}
-	mentions(t, err, "the mill broke")
+	mentions(t, err, "panic: the mill broke")
+	if !strings.Contains(log.String(), "app_fault_test.go") {
+		t.Errorf("the stack is not in the log:\n%s", log)
+	}
+	if got := app.State(); got != streams.Failed {
+		t.Errorf("state %v after the failure", got)
+	}
+}
+
+func TestGoexitInAUserFunctionEndsTheApplication(t *testing.T) {
+	f := newFixture(t)
+	b := streams.NewBuilder()
+	b.Stream("lines", serde.Bytes, serde.String).
+		Peek(func([]byte, string) { runtime.Goexit() }).
+		GroupByKey().Count("counts")
+	app := f.start(b, f.config("wc-0"))
+	f.produceRecord(&kgo.Record{Topic: "lines", Key: []byte("k"), Value: []byte("v")})
+	err := app.wait()
+	as(t, err, streams.KindProcess)
+	mentions(t, err, "Goexit")
 	if got := app.State(); got != streams.Failed {
 		t.Errorf("state %v after the failure", got)
 	}

@@ -77,6 +77,24 @@ func TestGrownTopicIsReadAfterOneRebalance(t *testing.T) {
 	}
 }
 
+// What is written to a new partition before the process has noticed it is read, also by an application that begins with what is
+// new.
+func TestGrownTopicIsReadFromItsBeginning(t *testing.T) {
+	f := newFixture(t)
+	b := streams.NewBuilder()
+	b.Stream("lines", serde.Bytes, serde.Int64).To("counts", serde.Bytes, serde.Int64)
+	cfg := f.config("wc-0")
+	cfg.OffsetReset, cfg.MetadataMaxAge = streams.Latest, time.Second
+	f.produceEverywhere("lines", 4, map[string]int64{"old": 0}) // before its time
+	app := f.start(b, cfg)
+	f.settled(4, app)
+	want := map[string]int64{}
+	f.grow("lines", 6)
+	f.produceEverywhere("lines", 6, want)
+	f.countsUntil(want)
+	app.end()
+}
+
 // S139: a topic that is merged with a wider one grows: no new task, but one partition more for some. They are opened anew, with their
 // positions.
 func TestGrownTopicGivesTasksMoreInputs(t *testing.T) {

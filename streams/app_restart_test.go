@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/streams"
@@ -172,7 +173,7 @@ func runChild() {
 	os.Exit(1)
 }
 
-// killAt runs a child and kills it when it has passed a point for the nth time.
+// killAt runs a child and kills it when it has passed a point for the nth time; at C6 it must have committed output, too.
 func (f *fixture) killAt(stateDir, point string, nth int) {
 	f.Helper()
 	child := exec.Command(os.Args[0])
@@ -180,18 +181,37 @@ func (f *fixture) killAt(stateDir, point string, nth int) {
 		"MILLRACE_BROKERS="+strings.Join(f.brokers, ","), "MILLRACE_STATE_DIR="+stateDir, "MILLRACE_GUARANTEE=exactly_once_v2")
 	watch := &pointWatch{want: "at=" + point, nth: nth, reached: make(chan struct{})}
 	child.Stdout, child.Stderr = watch, watch
+	before := f.committedEnd("counts")
 	if err := child.Start(); err != nil {
 		f.Fatal(err)
 	}
+	reached := true
 	select {
 	case <-watch.reached:
 	case <-time.After(limit):
-		f.Errorf("the child did not come to point %s %d times; its log ends with\n%s", point, nth, strings.Join(watch.last, "\n"))
+		reached = false
+	}
+	if point == "C6" { // so that the next child has something to restore
+		f.eventually("committed output", func() bool { return f.committedEnd("counts") > before })
 	}
 	if err := child.Process.Kill(); err != nil {
 		f.Error(err)
 	}
 	child.Wait() // it was killed: that is no news
+	if !reached {
+		f.Errorf("the child did not come to point %s %d times; its log ends with\n%s", point, nth, strings.Join(watch.last, "\n"))
+	}
+}
+
+// committedEnd is the sum of the offsets up to which a topic is committed.
+func (f *fixture) committedEnd(topic string) (sum int64) {
+	f.Helper()
+	ends, err := kadm.NewClient(f.client).ListCommittedOffsets(f.Context(), topic)
+	if err != nil {
+		f.Fatal(err)
+	}
+	ends.Each(func(o kadm.ListedOffset) { sum += o.Offset })
+	return sum
 }
 
 // pointWatch looks for a point in a child's log.

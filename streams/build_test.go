@@ -84,6 +84,10 @@ func TestBuildErrors(t *testing.T) {
 			other := streams.NewBuilder().Stream("in2", serde.String, serde.String)
 			b.Stream("in", serde.String, serde.String).Merge(other)
 		}, "belongs to another Builder"},
+		{"missing aggregate serde", "app", func(b *streams.Builder) {
+			b.Stream("in", serde.String, serde.String).GroupByKey().
+				Aggregate("a", func() order { return order{} }, func(_, _ string, o order) order { return o }, nil)
+		}, "needs an aggregate serde for streams_test.order"},
 		{"rekeyed table without a name", "app", func(b *streams.Builder) {
 			b.Stream("in", serde.String, serde.String).SelectKey(func(_, v string) string { return v }).ToTable("")
 		}, "needs the option Named or a store name"},
@@ -96,6 +100,51 @@ func TestBuildErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNilFunctionIsToldWithItsLine(t *testing.T) {
+	type flow = streams.Stream[string, string]
+	for operator, call := range map[string]func(s flow){
+		"Filter":            func(s flow) { s.Filter(nil) },
+		"FilterNot":         func(s flow) { s.FilterNot(nil) },
+		"Peek":              func(s flow) { s.Peek(nil) },
+		"ForEach":           func(s flow) { s.ForEach(nil) },
+		"TryForEach":        func(s flow) { s.TryForEach(nil) },
+		"Map":               func(s flow) { s.Map[string, string](nil) },
+		"TryMap":            func(s flow) { s.TryMap[string, string](nil) },
+		"MapValues":         func(s flow) { s.MapValues[string](nil) },
+		"MapValuesWithKey":  func(s flow) { s.MapValuesWithKey[string](nil) },
+		"TryMapValues":      func(s flow) { s.TryMapValues[string](nil) },
+		"FlatMap":           func(s flow) { s.FlatMap[string, string](nil) },
+		"FlatMapValues":     func(s flow) { s.FlatMapValues[string](nil) },
+		"TryFlatMapValues":  func(s flow) { s.TryFlatMapValues[string](nil) },
+		"FlatMapValuesFunc": func(s flow) { s.FlatMapValuesFunc[string](nil) },
+		"SelectKey":         func(s flow) { s.SelectKey[string](nil) },
+		"GroupBy":           func(s flow) { s.GroupBy[string](nil, nil) },
+		"Reduce":            func(s flow) { s.GroupByKey().Reduce("s", nil) },
+		"ReduceOrDelete":    func(s flow) { s.GroupByKey().ReduceOrDelete("s", nil) },
+		"Aggregate":         func(s flow) { s.GroupByKey().Aggregate("s", func() string { return "" }, nil, nil) },
+		"AggregateOrDelete": func(s flow) { s.GroupByKey().AggregateOrDelete[string]("s", nil, nil, nil) },
+		"ToStream":          func(s flow) { windowed(s).Count("s").ToStream[string](nil) },
+		"windowed Reduce":   func(s flow) { windowed(s).Reduce("s", nil) },
+		"windowed Aggregate": func(s flow) {
+			windowed(s).Aggregate("s", nil, func(_, _, a string) string { return a }, nil)
+		},
+		"windowed table's MapValues": func(s flow) { windowed(s).Count("s").MapValues[string](nil) },
+		"table's Filter":             func(s flow) { s.ToTable("s").Filter(nil) },
+		"table's MapValues":          func(s flow) { s.ToTable("s").MapValues[string](nil) },
+	} {
+		b := streams.NewBuilder()
+		call(b.Stream("in", serde.String, serde.String))
+		want := `build_test.go:\d+: ` + operator[strings.LastIndexByte(operator, ' ')+1:] + `: needs a function, got nil`
+		if _, err := b.Build("app"); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+			t.Errorf("%s: got %v, want %s", operator, err, want)
+		}
+	}
+}
+
+func windowed(s streams.Stream[string, string]) streams.WindowedStream[string, string] {
+	return s.GroupByKey().WindowedBy(window.Tumbling(time.Second).Grace(0))
 }
 
 func TestPlanHash(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,6 +67,13 @@ func (b *Builder) fail(operator string, format string, args ...any) {
 	b.graph.Fail(call(), operator, fmt.Errorf(format, args...))
 }
 
+// functions keeps the mistake of an operator that lacks one of its functions: each argument says whether one is nil.
+func (b *Builder) functions(operator string, missing ...bool) {
+	if slices.Contains(missing, true) {
+		b.fail(operator, "needs a function, got nil")
+	}
+}
+
 // storeName returns the name of a stateful operator's store.
 func (b *Builder) storeName(operator, given, prefix string) string {
 	if given != "" {
@@ -91,8 +99,15 @@ func need[T any](b *Builder, operator, what string, candidates ...serde.Serde[T]
 	if s, ok := serde.Default[T](); ok {
 		return s
 	}
-	b.fail(operator, "needs a %s serde for %v: pass one, such as serde.JSON[%v]()", what, reflect.TypeFor[T](), reflect.TypeFor[T]())
+	b.fail(operator, "needs %s serde for %v: pass one, such as serde.JSON[%v]()", article(what), reflect.TypeFor[T](), reflect.TypeFor[T]())
 	return missing[T]{}
+}
+
+func article(noun string) string {
+	if strings.ContainsAny(noun[:1], "aeiou") {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // inherit carries a serde over to a result: it stays while the type stays.

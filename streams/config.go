@@ -2,18 +2,13 @@ package streams
 
 import (
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
-
-	"github.com/millrace-io/millrace/membership"
 )
 
 // Config says where and how an application runs. The zero value of every field but AppID and Brokers is usable and means
@@ -87,7 +82,7 @@ type Config struct {
 	RemoveSurplus bool
 
 	// OffsetReset says where to begin on a source topic without committed offset: Earliest (default) or Latest. An
-	// internal topic always begins at its earliest record.
+	// internal topic always begins at its earliest record, and so does a partition that is added while the process runs.
 	OffsetReset OffsetReset
 
 	// RESTAddr is where the REST side listens, host:port. Without host it listens on the loopback interface only. Empty:
@@ -255,110 +250,4 @@ func pick[T any](yes bool, a, b T) T {
 		return a
 	}
 	return b
-}
-
-// Validate reports every field that is out of bounds, by name and bound. Zero values stand for defaults and pass.
-func (c Config) Validate() error {
-	c = c.withDefaults()
-	var errs []error
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("streams.Config.%s: %s", field, fmt.Sprintf(format, args...)))
-	}
-	c.validateNames(bad)
-	c.validateTimes(bad)
-	c.validateSizes(bad)
-	return errors.Join(errs...)
-}
-
-// complaint notes that a field is out of bounds.
-type complaint func(field, format string, args ...any)
-
-func (c *Config) validateNames(bad complaint) {
-	switch {
-	case c.AppID == "":
-		bad("AppID", "is required: it names the application's consumer group")
-	case len(c.AppID) > maxAppID:
-		bad("AppID", "has %d characters, at most %d are allowed", len(c.AppID), maxAppID)
-	case c.AppID == "." || c.AppID == ".." || strings.IndexFunc(c.AppID, notTopicChar) >= 0:
-		bad("AppID", "%q: only letters, digits, '.', '_' and '-' are allowed, because internal topics carry it", c.AppID)
-	}
-	if len(c.Brokers) == 0 {
-		bad("Brokers", "at least one host:port is required")
-	}
-	for _, b := range c.Brokers {
-		if strings.TrimSpace(b) == "" {
-			bad("Brokers", "contains an empty address")
-		}
-	}
-	if c.Membership == Static && c.ClientID == "" {
-		bad("ClientID", "is required for static membership: every replica needs a name of its own")
-	}
-	if c.ClientID != "" {
-		if _, err := membership.InstanceID(c.ClientID, max(c.Threads, 1)); err != nil {
-			bad("ClientID", "%v", err)
-		}
-	}
-	if _, ok := compressions[c.Compression]; !ok {
-		bad("Compression", "%q is none of none, gzip, snappy, lz4, zstd", c.Compression)
-	}
-}
-
-func notTopicChar(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
-}
-
-func (c *Config) validateTimes(bad complaint) {
-	positive := func(field string, d time.Duration) {
-		if d < 0 {
-			bad(field, "is %v, must not be negative", d)
-		}
-	}
-	positive("CommitInterval", c.CommitInterval)
-	positive("SessionTimeout", c.SessionTimeout)
-	positive("RebalanceTimeout", c.RebalanceTimeout)
-	positive("HeartbeatInterval", c.HeartbeatInterval)
-	positive("TransactionTimeout", c.TransactionTimeout)
-	positive("StartTimeout", c.StartTimeout)
-	positive("MetadataMaxAge", c.MetadataMaxAge)
-	positive("CloseTimeout", c.CloseTimeout)
-	positive("StateFlushInterval", c.StateFlushInterval)
-	if c.HeartbeatInterval > c.SessionTimeout/3 {
-		bad("HeartbeatInterval", "is %v, at most a third of SessionTimeout (%v) is allowed", c.HeartbeatInterval, c.SessionTimeout)
-	}
-	if c.Guarantee == ExactlyOnce && c.TransactionTimeout <= c.CommitInterval {
-		bad("TransactionTimeout", "is %v, must exceed CommitInterval (%v), or the broker aborts every transaction", c.TransactionTimeout, c.CommitInterval)
-	}
-	if c.Linger > time.Minute {
-		bad("Linger", "is %v, at most 1m is allowed", c.Linger)
-	}
-}
-
-func (c *Config) validateSizes(bad complaint) {
-	if c.Threads < 1 || c.Threads > maxThreads {
-		bad("Threads", "is %d, 1 to %d are allowed", c.Threads, maxThreads)
-	}
-	if c.StateMemory < 1<<20 {
-		bad("StateMemory", "is %d, at least 1 MiB is needed", c.StateMemory)
-	}
-	if c.UncommittedMaxBytes < 1<<20 {
-		bad("UncommittedMaxBytes", "is %d, at least 1 MiB is needed", c.UncommittedMaxBytes)
-	}
-	if c.BufferedRecords < 1 || c.BufferedRecords > 1_000_000 {
-		bad("BufferedRecords", "is %d, 1 to 1000000 are allowed", c.BufferedRecords)
-	}
-	if c.FetchMaxBytes < 64<<10 {
-		bad("FetchMaxBytes", "is %d, at least 64 KiB is needed", c.FetchMaxBytes)
-	}
-	if c.ReplicationFactor < -1 {
-		bad("ReplicationFactor", "is %d, must be positive, or 0 for the brokers' default", c.ReplicationFactor)
-	}
-}
-
-// compressions are Kafka's names of the codecs.
-var compressions = map[string]kgo.CompressionCodec{
-	"none":   kgo.NoCompression(),
-	"gzip":   kgo.GzipCompression(),
-	"snappy": kgo.SnappyCompression(),
-	"lz4":    kgo.Lz4Compression(),
-	"zstd":   kgo.ZstdCompression(),
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/millrace-io/millrace/streams/serde"
 )
 
 func valid() Config { return Config{AppID: "app", Brokers: []string{"localhost:9092"}} }
@@ -44,6 +46,18 @@ func TestValidateNamesFieldAndBound(t *testing.T) {
 		{func(c *Config) { c.FetchMaxBytes = 1 }, []string{"Config.FetchMaxBytes", "64 KiB"}},
 		{func(c *Config) { c.ReplicationFactor = -2 }, []string{"Config.ReplicationFactor", "-2"}},
 		{func(c *Config) { c.StateFlushInterval = -1 }, []string{"Config.StateFlushInterval"}},
+		{func(c *Config) { c.Brokers = []string{"localhost"} }, []string{"Config.Brokers", "localhost", "host:port"}},
+		{func(c *Config) { c.Brokers = []string{"a:0"} }, []string{"Config.Brokers", "a:0", "1 to 65535"}},
+		{func(c *Config) { c.RESTAddr = "here" }, []string{"Config.RESTAddr", "here", "host:port"}},
+		{func(c *Config) { c.RESTAddr = ":70000" }, []string{"Config.RESTAddr", "70000", "65535"}},
+		{func(c *Config) { c.AdvertisedEndpoint = "a:http" }, []string{"Config.AdvertisedEndpoint", "a:http"}},
+		{func(c *Config) { c.Guarantee = 9 }, []string{"Config.Guarantee", "9", "ExactlyOnce"}},
+		{func(c *Config) { c.Membership = 9 }, []string{"Config.Membership", "9", "Dynamic"}},
+		{func(c *Config) { c.CloseMode = 9 }, []string{"Config.CloseMode", "9", "Remain"}},
+		{func(c *Config) { c.OffsetReset = 9 }, []string{"Config.OffsetReset", "9", "Latest"}},
+		{func(c *Config) { c.SessionTimeout = time.Microsecond }, []string{"Config.SessionTimeout", "1ms"}},
+		{func(c *Config) { c.RebalanceTimeout = 1000 * time.Hour }, []string{"Config.RebalanceTimeout", "1000h", "596h"}},
+		{func(c *Config) { c.TransactionTimeout = -1 }, []string{"Config.TransactionTimeout", "1ms"}},
 	} {
 		cfg := valid()
 		c.change(&cfg)
@@ -62,6 +76,19 @@ func TestNewReportsAllMistakesTogether(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), w) {
 			t.Errorf("error %v does not mention %q", err, w)
 		}
+	}
+}
+
+func TestNewTellsOfABadApplicationIDOnce(t *testing.T) {
+	b := NewBuilder()
+	b.Stream("in", serde.String, serde.String).GroupByKey().Count("counts")
+	cfg := valid()
+	cfg.AppID = "a/b"
+	if _, err := New(b, cfg); err == nil || strings.Count(err.Error(), "a/b") != 1 {
+		t.Errorf("got %v, want one mention of a/b", err)
+	}
+	if _, err := New(nil, valid()); err == nil || !strings.Contains(err.Error(), "builder is nil") {
+		t.Errorf("without a builder: %v", err)
 	}
 }
 

@@ -158,6 +158,8 @@ func fromThread(name string, err error) *Error {
 		}
 	} else if _, ok := errors.AsType[*membership.FencedError](err); ok {
 		e.Kind = KindFenced
+	} else if errors.Is(err, thread.ErrExited) {
+		e.Kind = KindProcess
 	} else {
 		e.Kind = groupKind(err)
 	}

@@ -22,7 +22,7 @@ func (p *process) checkTopics(ctx context.Context) error {
 	adm := kadm.NewClient(p.admin)
 	counts, err := metadata.CheckSources(ctx, adm, p.app.plan.SourceTopics())
 	if err != nil {
-		return topicFailure(err)
+		return topicFailure(fmt.Errorf("topics that the topology reads: %w", err))
 	}
 	if _, err := metadata.CheckSources(ctx, adm, p.app.plan.SinkTopics()); err != nil {
 		return topicFailure(fmt.Errorf("topics that the topology writes: %w", err))
@@ -45,7 +45,11 @@ func (p *process) layOut(ctx context.Context, adm *kadm.Client, counts map[strin
 	if err := metadata.EnsureTopics(ctx, adm, layout.InternalTopics(), p.app.cfg.ReplicationFactor); err != nil {
 		return topicFailure(err)
 	}
-	p.layout.Store(&thread.Layout{Layout: layout, Assignable: p.assignable(layout)})
+	next := &thread.Layout{Layout: layout, Assignable: p.assignable(layout), Began: counts}
+	if before := p.layout.Load(); before != nil {
+		next.Began = before.Began
+	}
+	p.layout.Store(next)
 	return nil
 }
 

@@ -49,6 +49,7 @@ func (s Stream[K, V]) FilterNot(drop func(K, V) bool, opts ...Option) Stream[K, 
 }
 
 func (s Stream[K, V]) filter(operator string, test func(K, V) bool, want bool, opts []Option) Stream[K, V] {
+	s.b.functions(operator, test == nil)
 	n := s.b.node(operator, operatorOpts(opts).name, "KSTREAM-FILTER-")
 	return s.same(attach(s.b, s.node, n, func(at site, out *outlet[K, V]) (receiver[K, V], error) {
 		return &filterNode[K, V]{site: at, test: test, want: want, pass: !nullOf[V]().nullable(), out: out}, nil
@@ -76,6 +77,7 @@ func (n *filterNode[K, V]) receive(r record[K, V]) error {
 
 // Peek calls look for every record and passes it on. look is not called for tombstones of a V that is not nullable.
 func (s Stream[K, V]) Peek(look func(K, V), opts ...Option) Stream[K, V] {
+	s.b.functions("Peek", look == nil)
 	n := s.b.node("Peek", operatorOpts(opts).name, "KSTREAM-PEEK-")
 	return s.same(attach(s.b, s.node, n, func(at site, out *outlet[K, V]) (receiver[K, V], error) {
 		return &peekNode[K, V]{site: at, look: look, skip: !nullOf[V]().nullable(), out: out}, nil
@@ -102,6 +104,7 @@ func (n *peekNode[K, V]) receive(r record[K, V]) error {
 // Under exactly-once only Kafka and state are transactional: do may be called again for records of an aborted
 // transaction.
 func (s Stream[K, V]) ForEach(do func(K, V), opts ...Option) {
+	s.b.functions("ForEach", do == nil)
 	s.forEach("ForEach", func(k K, v V) error {
 		do(k, v)
 		return nil
@@ -110,6 +113,7 @@ func (s Stream[K, V]) ForEach(do func(K, V), opts ...Option) {
 
 // TryForEach is [Stream.ForEach] for a function that can fail. The process error handler decides about its errors.
 func (s Stream[K, V]) TryForEach(do func(K, V) error, opts ...Option) {
+	s.b.functions("TryForEach", do == nil)
 	s.forEach("TryForEach", do, opts)
 }
 

@@ -5,12 +5,14 @@ import "github.com/millrace-io/millrace/internal/topology"
 // FlatMapValues turns every value into any number of values and keeps the key; strings.Fields fits. Tombstones of a V
 // that is not nullable are dropped and counted.
 func (s Stream[K, V]) FlatMapValues[W any](f func(V) []W, opts ...Option) Stream[K, W] {
+	s.b.functions("FlatMapValues", f == nil)
 	return flatMappedValues(s, "FlatMapValues", func(v V) ([]W, error) { return f(v), nil }, opts)
 }
 
 // TryFlatMapValues is [Stream.FlatMapValues] for a function that can fail. The process error handler decides about its
 // errors.
 func (s Stream[K, V]) TryFlatMapValues[W any](f func(V) ([]W, error), opts ...Option) Stream[K, W] {
+	s.b.functions("TryFlatMapValues", f == nil)
 	return flatMappedValues(s, "TryFlatMapValues", f, opts)
 }
 
@@ -52,6 +54,7 @@ func (n *flatMapValuesNode[K, V, W]) receive(r record[K, V]) error {
 // FlatMapValuesFunc is [Stream.FlatMapValues] without a slice: f hands each value to emit, which runs everything
 // downstream before it returns. emit must not be kept.
 func (s Stream[K, V]) FlatMapValuesFunc[W any](f func(value V, emit func(W)), opts ...Option) Stream[K, W] {
+	s.b.functions("FlatMapValuesFunc", f == nil)
 	n := s.b.node("FlatMapValuesFunc", operatorOpts(opts).name, "KSTREAM-FLATMAPVALUES-")
 	node := attach(s.b, s.node, n, func(at site, out *outlet[K, W]) (receiver[K, V], error) {
 		m := &emitValuesNode[K, V, W]{site: at, f: f, drops: !nullOf[V]().nullable()}
@@ -94,6 +97,7 @@ func (n *emitValuesNode[K, V, W]) receive(r record[K, V]) error {
 // everything downstream before it returns. emit must not be kept. The key counts as changed. Tombstones of a V that is
 // not nullable are dropped and counted.
 func (s Stream[K, V]) FlatMap[J, W any](f func(key K, value V, emit func(J, W)), opts ...Option) Stream[J, W] {
+	s.b.functions("FlatMap", f == nil)
 	n := s.b.node("FlatMap", operatorOpts(opts).name, "KSTREAM-FLATMAP-")
 	node := attach(s.b, s.node, n, func(at site, out *outlet[J, W]) (receiver[K, V], error) {
 		m := &emitNode[K, V, J, W]{site: at, f: f, drops: !nullOf[V]().nullable()}

@@ -7,6 +7,7 @@ import (
 // Map turns every record into one with a new key and value. The key counts as changed, even if the function returns the
 // same one. Tombstones of a V that is not nullable are dropped and counted.
 func (s Stream[K, V]) Map[J, W any](f func(K, V) (J, W), opts ...Option) Stream[J, W] {
+	s.b.functions("Map", f == nil)
 	return mapped(s, "Map", "KSTREAM-MAP-", func(k K, v V) (J, W, error) {
 		j, w := f(k, v)
 		return j, w, nil
@@ -15,6 +16,7 @@ func (s Stream[K, V]) Map[J, W any](f func(K, V) (J, W), opts ...Option) Stream[
 
 // TryMap is [Stream.Map] for a function that can fail. The process error handler decides about its errors.
 func (s Stream[K, V]) TryMap[J, W any](f func(K, V) (J, W, error), opts ...Option) Stream[J, W] {
+	s.b.functions("TryMap", f == nil)
 	return mapped(s, "TryMap", "KSTREAM-MAP-", f, opts)
 }
 
@@ -57,6 +59,7 @@ func (s Stream[K, V]) SelectKey[J any](f func(K, V) J, opts ...Option) Stream[J,
 }
 
 func selectKey[K, V, J any](s Stream[K, V], operator string, f func(K, V) J, name string) Stream[J, V] {
+	s.b.functions(operator, f == nil)
 	n := s.b.node(operator, name, "KSTREAM-KEY-SELECT-")
 	node := attach(s.b, s.node, n, func(at site, out *outlet[J, V]) (receiver[K, V], error) {
 		return &selectKeyNode[K, V, J]{site: at, f: f, drops: !nullOf[V]().nullable(), keys: nullOf[J](), out: out}, nil
@@ -84,16 +87,19 @@ func (n *selectKeyNode[K, V, J]) receive(r record[K, V]) error {
 
 // MapValues turns every value into another one and keeps the key. Tombstones of a V that is not nullable stay tombstones.
 func (s Stream[K, V]) MapValues[W any](f func(V) W, opts ...Option) Stream[K, W] {
+	s.b.functions("MapValues", f == nil)
 	return mappedValues(s, "MapValues", func(_ K, v V) (W, error) { return f(v), nil }, opts)
 }
 
 // MapValuesWithKey is [Stream.MapValues] for a function that also sees the key. It must not change it.
 func (s Stream[K, V]) MapValuesWithKey[W any](f func(K, V) W, opts ...Option) Stream[K, W] {
+	s.b.functions("MapValuesWithKey", f == nil)
 	return mappedValues(s, "MapValuesWithKey", func(k K, v V) (W, error) { return f(k, v), nil }, opts)
 }
 
 // TryMapValues is [Stream.MapValues] for a function that can fail. The process error handler decides about its errors.
 func (s Stream[K, V]) TryMapValues[W any](f func(V) (W, error), opts ...Option) Stream[K, W] {
+	s.b.functions("TryMapValues", f == nil)
 	return mappedValues(s, "TryMapValues", func(_ K, v V) (W, error) { return f(v) }, opts)
 }
 

@@ -76,7 +76,9 @@ func (s *supervisor) start(t *thread.Thread, after time.Duration) {
 			case <-s.hard.Done():
 			}
 		}
-		s.ended <- outcome{t, t.Run(s.hard)}
+		err := thread.ErrExited // stays if Run does not return
+		defer func() { s.ended <- outcome{t, err} }()
+		err = t.Run(s.hard)
 	}()
 }
 
@@ -140,9 +142,18 @@ func (s *supervisor) threadEnded(o outcome) {
 func (s *supervisor) fail(err *Error) {
 	if s.err == nil {
 		s.err = err
-		s.app.cfg.Logger.Error("the application ends", "app", s.app.cfg.AppID, "err", err)
+		s.logFailure("the application ends", err)
 	}
 	s.stop(PendingError, CloseDefault)
+}
+
+// logFailure logs why a thread ended, with the stack if a user function panicked.
+func (p *process) logFailure(what string, err *Error) {
+	args := []any{"app", p.app.cfg.AppID, "err", err}
+	if len(err.Stack) > 0 {
+		args = append(args, "stack", string(err.Stack))
+	}
+	p.app.cfg.Logger.Error(what, args...)
 }
 
 // stop asks all threads to end gracefully. An application that ends because of a failure never makes its static members

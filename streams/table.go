@@ -60,6 +60,7 @@ func (t Table[K, V]) FilterNot(drop func(K, V) bool, opts ...Option) Table[K, V]
 }
 
 func (t Table[K, V]) filter(operator string, test func(K, V) bool, want bool, opts []Option) Table[K, V] {
+	t.b.functions(operator, test == nil)
 	n := t.b.node(operator, operatorOpts(opts).name, "KTABLE-FILTER-")
 	old := &oldValues{parent: t.old}
 	old.want()
@@ -90,6 +91,7 @@ func (n *tableFilterNode[K, V]) receive(r record[K, change[V]]) error {
 
 // MapValues turns every value into another one. If W is nullable, returning nil deletes the row downstream.
 func (t Table[K, V]) MapValues[W any](f func(V) W, opts ...Option) Table[K, W] {
+	t.b.functions("MapValues", f == nil)
 	n := t.b.node("MapValues", operatorOpts(opts).name, "KTABLE-MAPVALUES-")
 	old := &oldValues{parent: t.old}
 	node := attach(t.b, t.node, n, func(at site, out *outlet[K, change[W]]) (receiver[K, change[V]], error) {

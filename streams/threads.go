@@ -171,7 +171,7 @@ func (s *supervisor) replace(dead *thread.Thread, err *Error) bool {
 	if s.stopping || decide == nil || err.Kind == KindFenced || decide(err) != ReplaceThread {
 		return false
 	}
-	s.app.cfg.Logger.Error("a stream thread died and is replaced", "app", s.app.cfg.AppID, "err", err)
+	s.logFailure("a stream thread died and is replaced", err)
 	slots := slices.Clone(*s.slots.Load())
 	at := slices.IndexFunc(slots, func(sl slot) bool { return sl.thread == dead })
 	t, failed := s.newThread(slots[at].index)

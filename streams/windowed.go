@@ -36,6 +36,7 @@ func (w WindowedStream[K, V]) Count(store string, opts ...StoreOption) WindowedT
 // value and as aggregate, as in Kafka Streams; otherwise tombstones are dropped and counted.
 func (w WindowedStream[K, V]) Reduce(store string, f func(aggregate, value V) V, opts ...StoreOption) WindowedTable[K, V] {
 	const operator = "Reduce"
+	w.g.s.b.functions(operator, f == nil)
 	value := need(w.g.s.b, operator, "value", w.g.s.value)
 	return windowed(w, windowSpec[K, V, V]{
 		operator: operator, prefix: reducePrefix, store: store, value: value, opts: opts, step: reducing[K](f),
@@ -47,6 +48,7 @@ func (w WindowedStream[K, V]) Reduce(store string, f func(aggregate, value V) V,
 func (w WindowedStream[K, V]) Aggregate[A any](store string, initial func() A, add func(key K, value V, aggregate A) A,
 	value serde.Serde[A], opts ...StoreOption) WindowedTable[K, A] {
 	const operator = "Aggregate"
+	w.g.s.b.functions(operator, initial == nil, add == nil)
 	value = need(w.g.s.b, operator, "aggregate", value)
 	return windowed(w, windowSpec[K, V, A]{
 		operator: operator, prefix: aggregatePrefix, store: store, value: value, opts: opts, initial: initial, step: folding(add),

@@ -43,6 +43,7 @@ func (t WindowedTable[K, V]) Ref() WindowRef[K, V] {
 
 // MapValues turns every value into another one. If W is nullable, returning nil deletes the row downstream.
 func (t WindowedTable[K, V]) MapValues[W any](f func(V) W, opts ...Option) WindowedTable[K, W] {
+	t.b.functions("MapValues", f == nil)
 	n := t.b.node("MapValues", operatorOpts(opts).name, "KTABLE-MAPVALUES-")
 	old := &oldValues{parent: t.old}
 	node := attach(t.b, t.node, n, func(at site, out *outlet[window.Key[K], change[W]]) (receiver[window.Key[K], change[V]], error) {
@@ -54,6 +55,7 @@ func (t WindowedTable[K, V]) MapValues[W any](f func(V) W, opts ...Option) Windo
 // ToStream turns the updates into records; a deletion becomes a tombstone. f makes their key of the windowed key, and may
 // return that itself: its serde is then Kafka's for windowed keys, and all windows of a key stay in one partition.
 func (t WindowedTable[K, V]) ToStream[J any](f func(window.Key[K]) J, opts ...Option) Stream[J, V] {
+	t.b.functions("ToStream", f == nil)
 	n := t.b.node("ToStream", operatorOpts(opts).name, "KTABLE-TOSTREAM-")
 	node := attach(t.b, t.node, n, func(at site, out *outlet[J, V]) (receiver[window.Key[K], change[V]], error) {
 		return &toKeyedStreamNode[K, V, J]{site: at, f: f, keys: nullOf[J](), out: out}, nil

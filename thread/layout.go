@@ -14,6 +14,15 @@ import (
 type Layout struct {
 	*topology.Layout
 	Assignable []assign.Task
+	// Began are the partition counts of the source topics when the process started. What lies beyond has come while it ran,
+	// and is read from its beginning whatever the reset rule: its first records are older than the look that found it.
+	Began map[string]int32
+}
+
+// isNew tells whether a partition has come while the process ran.
+func (l *Layout) isNew(p partition) bool {
+	n, ok := l.Began[p.topic]
+	return ok && p.index >= n
 }
 
 // LayoutChanged makes the thread look at [Config.Layout] again. Any goroutine may call it; it returns at once.

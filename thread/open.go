@@ -111,7 +111,7 @@ func (r *Restorer) readPositions(ctx context.Context, cfg *Config, group Group, 
 	for i, p := range inputs {
 		if at, ok := committed[ask[i]]; ok && at.At >= 0 {
 			o.committed[p], o.starts[p] = at, at.At
-		} else if cfg.ResetLatest && !cfg.internal(o.sub, p.topic) {
+		} else if cfg.ResetLatest && !cfg.internal(o.sub, p.topic) && !cfg.Layout().isNew(p) {
 			latest = append(latest, p)
 		} else {
 			earliest = append(earliest, p)

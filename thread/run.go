@@ -61,7 +61,8 @@ func (t *Thread) Stuck() (since time.Time, ok bool) {
 }
 
 // Run is the life of the thread: join, process until it is asked to stop or fails, commit, close. The end of ctx cuts all
-// that short. It returns nil after a graceful stop, and otherwise why the thread died.
+// that short. It returns nil after a graceful stop, and otherwise why the thread died. It does not return when a user function
+// calls runtime.Goexit, which ends the caller's goroutine; everything is closed then, too, and the cause is [ErrExited].
 func (t *Thread) Run(ctx context.Context) error {
 	defer close(t.dead)
 	ctx, cancel := context.WithCancel(ctx)
@@ -71,12 +72,28 @@ func (t *Thread) Run(ctx context.Context) error {
 	t.committed = time.Now()
 	t.now = t.committed
 	t.lifecycle.become(Starting)
+	return t.shutdown(t.live(ctx))
+}
+
+// live joins the group and processes.
+func (t *Thread) live(ctx context.Context) error {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if bug := recover(); bug != nil {
+			panic(bug)
+		}
+		t.shutdown(ErrExited) // runtime.Goexit: it cannot be stopped, and nobody can be told but by Run's caller
+	}()
 	err := t.start()
 	if err == nil {
 		t.fetcher.start(ctx)
 		err = t.loop()
 	}
-	return t.shutdown(err)
+	returned = true
+	return err
 }
 
 // start makes the clients and joins the group. Under exactly-once the transactional id is initialised first (O2): whatever an

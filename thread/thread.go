@@ -30,6 +30,9 @@ const (
 // ErrStopped is the cause of a thread's end when it was asked to stop.
 var ErrStopped = errors.New("the stream thread was asked to stop")
 
+// ErrExited is the cause of a thread's end when a user function ended its goroutine.
+var ErrExited = errors.New("a user function ended the goroutine of its stream thread by runtime.Goexit, as testing's FailNow and Fatal do: return an error instead")
+
 // Thread is one stream thread. All fields belong to the goroutine in Run, except those that say otherwise.
 type Thread struct {
 	cfg    *Config

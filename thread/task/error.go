@@ -31,11 +31,17 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// PanicError is the cause of an [Error] when user code panicked with something that is no error.
+// PanicError is the cause of an [Error] when user code panicked.
 type PanicError struct{ Value any }
 
 // Error returns the panic's value.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
 
 // Decision is what becomes of a record that failed.
 type Decision uint8

@@ -95,11 +95,7 @@ func (t *Task) take(in *input, r *topology.Record) {
 
 // recovered turns a panic into an error, or skips the record.
 func (t *Task) recovered(n int, v any, stack []byte) (int, error) {
-	cause, ok := v.(error)
-	if !ok {
-		cause = &PanicError{Value: v}
-	}
-	e := t.failure(topology.FailProcess, t.sub.NodeName(t.cursor.Node), cause)
+	e := t.failure(topology.FailProcess, t.sub.NodeName(t.cursor.Node), &PanicError{Value: v})
 	e.Stack = stack
 	if t.decide(e) != Skip {
 		return n, e
