@@ -20,8 +20,8 @@
 // Garbage collection: --gogc (default 200) sets the collector's pace and --memory-limit-mb (default 150) the
 // memory from which it works harder, alike for the hand-written loops and for the framework; GOGC in the
 // environment wins. The heap of these programs is small (tens of MiB), so that Go's own default of 100 collects
-// every few milliseconds: measured on count, 100 costs 8 % more processor time than 200, and 400 saves no more
-// than 10 % for twice the memory.
+// every few milliseconds: on count, 200 took 6 % less processor time than 100, for a peak of 130 instead of
+// 95 MiB, and 400 took no less than 200, for 180 MiB.
 //
 // Exit status: 0 done, 1 failed, timed out or not equal to the replay, 2 wrong arguments.
 package main
