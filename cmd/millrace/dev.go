@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,6 +24,7 @@ type devFlags struct {
 	partitions int
 	delay      time.Duration
 	verbose    bool
+	admin      string
 	topics     topicFlags
 }
 
@@ -62,6 +64,7 @@ func runDev(ctx context.Context, s stdio, args []string) error {
 	flags.StringVar(&f.profile, "profile", coordinator.Kafka.String(), "group coordinator `rules`: kafka, or kip345 to keep what static membership promises where Kafka breaks it")
 	flags.IntVar(&f.partitions, "partitions", 1, "`number` of partitions of a topic that is created without one")
 	flags.DurationVar(&f.delay, "initial-rebalance-delay", 0, "how long the first rebalance of an empty group waits for more members (Kafka's default is 3s)")
+	flags.StringVar(&f.admin, "admin", "", "`host:port` for the HTTP admin side (/admin/v1); without it there is none")
 	flags.BoolVar(&f.verbose, "v", false, "log what the cluster does")
 	flags.Var(&f.topics, "topic", "`name:partitions` of a topic to create if it is missing; may be repeated")
 	if err := parse(flags, args); err != nil {
@@ -75,10 +78,17 @@ func runDev(ctx context.Context, s stdio, args []string) error {
 	if err != nil {
 		return err
 	}
-	f.announce(s, c)
-	<-ctx.Done()
+	side, err := serveAdmin(c, f.admin)
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	f.announce(s, c, side)
+	select {
+	case <-ctx.Done():
+	case err = <-side.failed:
+	}
 	fmt.Fprintln(s.err, "stopping")
-	return c.Close()
+	return errors.Join(err, side.close(), c.Close())
 }
 
 func (f *devFlags) options(log io.Writer) ([]cluster.Option, error) {
@@ -106,7 +116,7 @@ func (f *devFlags) options(log io.Writer) ([]cluster.Option, error) {
 }
 
 // announce prints the address on standard output, for scripts, and what it is on standard error, for people.
-func (f *devFlags) announce(s stdio, c *cluster.Cluster) {
+func (f *devFlags) announce(s stdio, c *cluster.Cluster, side *adminSide) {
 	fmt.Fprintln(s.out, c.Brokers()[0])
 	fmt.Fprintf(s.err, "embedded Kafka cluster for development: bootstrap.servers=%s\n", c.Brokers()[0])
 	if f.dataDir == "" {
@@ -114,8 +124,13 @@ func (f *devFlags) announce(s stdio, c *cluster.Cluster) {
 	} else {
 		fmt.Fprintf(s.err, "data: %s\n", f.dataDir)
 	}
-	if !loopback(f.listen) {
-		fmt.Fprintf(s.err, "WARNING: %s is reachable from other machines, and there is no authentication\n", f.listen)
+	if side.url != "" {
+		fmt.Fprintf(s.err, "admin: %s/admin/v1/groups\n", side.url)
+	}
+	for _, listen := range []string{f.listen, f.admin} {
+		if listen != "" && !loopback(listen) {
+			fmt.Fprintf(s.err, "WARNING: %s is reachable from other machines, and there is no authentication\n", listen)
+		}
 	}
 	tellRecovery(s.err, c.Recovery())
 }

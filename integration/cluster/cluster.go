@@ -23,6 +23,7 @@ type Cluster struct {
 	log      *offsetLog
 	tail     *tail
 	intents  *intents
+	settings *groupSettings
 	recovery Recovery
 
 	coordinating bool // the coordinator's goroutines run
@@ -110,6 +111,9 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	if c.groups, err = newGroups(cfg, cfg.logger); err != nil {
 		return nil, err
 	}
+	if c.settings, err = readSettings(c.dir); err != nil {
+		return nil, err
+	}
 	records, err := c.loadOffsets(ctx, cfg, served.node, sequences)
 	if err != nil {
 		return nil, err
@@ -119,6 +123,7 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	if err := topics.refresh(ctx); err != nil {
 		return nil, err
 	}
+	c.settings.tell(c.groups.post)
 	c.groups.post(coordinator.Loaded{Partition: 0, Records: records})
 	return &front{
 		versions: served, groups: c.groups, topics: topics, log: c.log, tail: c.tail, intents: c.intents,

@@ -24,14 +24,17 @@ type groups struct {
 	done   chan struct{}
 	lastID atomic.Uint64
 
-	waiting map[uint64]chan<- kmsg.Response // loop only
+	waiting map[uint64]chan<- kmsg.Response       // loop only
+	forcing map[uint64]chan<- *coordinator.Forced // loop only
 }
 
-// posted is an event on its way to the loop; reply belongs to a request. Without an event it takes a request's reply
-// back.
+// posted is an event on its way to the loop; reply belongs to a request, forced to a forced rebalance. Without an event it
+// looks at the machine, or takes a request's reply back.
 type posted struct {
 	event  coordinator.Event
 	reply  chan<- kmsg.Response
+	forced chan<- *coordinator.Forced
+	look   func(*coordinator.Machine)
 	forget uint64
 }
 
@@ -58,6 +61,7 @@ func newGroups(cfg config, logger *slog.Logger) (*groups, error) {
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		waiting: map[uint64]chan<- kmsg.Response{},
+		forcing: map[uint64]chan<- *coordinator.Forced{},
 	}, nil
 }
 
@@ -126,12 +130,17 @@ func (g *groups) run() {
 }
 
 func (g *groups) take(in posted) {
-	if in.event == nil {
+	switch event := in.event.(type) {
+	case nil:
+		if in.look != nil {
+			in.look(g.machine)
+		}
 		delete(g.waiting, in.forget)
 		return
-	}
-	if request, ok := in.event.(coordinator.Request); ok {
-		g.waiting[request.ID] = in.reply
+	case coordinator.Request:
+		g.waiting[event.ID] = in.reply
+	case coordinator.ForceRebalance:
+		g.forcing[event.ID] = in.forced
 	}
 	g.step(in.event)
 }
@@ -146,6 +155,9 @@ func (g *groups) step(event coordinator.Event) {
 			}
 		case *coordinator.Append:
 			g.log.enqueue(*action)
+		case *coordinator.Forced:
+			g.forcing[action.ID] <- action
+			delete(g.forcing, action.ID)
 		case *coordinator.BadRecord:
 			g.logger.Error("a record of the offsets topic was left out", "topic", offsetsTopic, "reason", action.Err)
 		}

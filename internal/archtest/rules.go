@@ -35,7 +35,7 @@ var levels = []level{
 	},
 	{
 		name:     "tasks, the group driver and metadata",
-		packages: []string{"thread/task", "membership/classic", "membership/membershiptest", "metadata"},
+		packages: []string{"thread/task", "membership/classic", "membership/membershiptest", "metadata", "integration/cluster/admin"},
 		why:      "each turns one plan into one kind of work, and none knows another's work",
 	},
 	{

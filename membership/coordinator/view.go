@@ -37,6 +37,17 @@ type GroupMember struct {
 	Spare            bool // it gets no work: see [Settings.TargetSize]
 }
 
+// Groups returns the ids of all groups that exist, sorted.
+func (m *Machine) Groups() []string {
+	var ids []string
+	for _, g := range m.sortedGroups() {
+		if g.state != dead {
+			ids = append(ids, g.id)
+		}
+	}
+	return ids
+}
+
 // Group returns the picture of a group, with the members in the order in which they joined.
 func (m *Machine) Group(id string) (Group, bool) {
 	g := m.groups[id]
