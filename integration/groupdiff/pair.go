@@ -63,22 +63,12 @@ func (p *pair) play(ctx context.Context, next func(*pair) (request, bool)) (outc
 		o.steps++
 		if difference != nil {
 			o.trace = p.trace
-			if o.known = p.explain(difference); o.known == "" {
+			if o.known = p.explain(difference[0], difference[1]); o.known == "" {
 				o.unknown = fmt.Sprintf("kafka: %s\nours:  %s", difference[0], difference[1])
 			}
 			return o, nil
 		}
 	}
-}
-
-// explain finds the row of the table of known differences.
-func (p *pair) explain(answers []string) string {
-	for _, k := range known {
-		if k.match(p, answers[0], answers[1]) {
-			return k.name
-		}
-	}
-	return ""
 }
 
 // step sends one request to both sides and compares what it brought about. The result is nil, or the answers that differ.
