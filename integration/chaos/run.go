@@ -174,10 +174,11 @@ func (r *run) kill(ctx context.Context, k kill) (bool, error) {
 		case <-r.worker.Ended():
 		}
 	case "flush":
-		if err := r.ready(ctx); err != nil {
+		// it dies while it stops, or before, when a rebalance takes a task away
+		if err := r.ready(ctx); err != nil && !r.worker.Killed() {
 			return false, err
 		}
-		hit = r.worker.Stop(aimTimeout) != nil // it dies while it stops
+		hit = r.worker.Stop(aimTimeout) != nil
 	default:
 		select {
 		case <-r.worker.Ended():
