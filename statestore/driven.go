@@ -52,5 +52,6 @@ func (s *windowStore) restoreKey(dst, raw []byte) ([]byte, bool, error) {
 	if s.clock.expired(start) {
 		return dst, false, nil
 	}
+	s.forgot(start)
 	return appendWindowKey(dst, s.clock.segment(start), key, start), true, nil
 }

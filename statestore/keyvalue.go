@@ -7,7 +7,7 @@ type keyValueStore struct {
 }
 
 func (s *keyValueStore) Get(key []byte) ([]byte, int64, bool, error) {
-	_, e, err := s.lookup(key)
+	_, e, err := s.lookup(key, true)
 	if err != nil || e.is(flagAbsent) {
 		return nil, 0, false, err
 	}

@@ -26,6 +26,8 @@ type overlay struct {
 	hand  uint32            // clock hand: the next entry to be looked at for eviction
 	last  uint32            // entry of the last read or write; never evicted, so a value just read may be written elsewhere
 
+	forgot func(e *entry) // is told of each entry before it is removed; nil when nobody asks
+
 	live       int
 	cleanLimit int64 // budget for clean entries
 	cleanBytes int64
@@ -210,6 +212,9 @@ func (o *overlay) markClean(e *entry) {
 // remove takes an entry out of the table.
 func (o *overlay) remove(i uint32) {
 	e := o.at(i)
+	if o.forgot != nil {
+		o.forgot(e)
+	}
 	o.charge(e, -e.cost())
 	o.unlink(e.hash, i)
 	e.flags = 0

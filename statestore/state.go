@@ -49,6 +49,7 @@ type State struct {
 	overlay *overlay
 	stores  map[string]store
 	ordered []store // in the order of the specs
+	windows []*windowStore
 	views   map[string]viewStore
 	batch   Batch
 	arena   []byte // changelog keys handed out since the last commit
@@ -128,9 +129,12 @@ func (s *State) register(m *meta, spec Spec, id Identity) error {
 	var added store
 	if spec.Kind == Window {
 		observed := m.observedTime(row.id)
-		added = &windowStore{table: t, clock: segmentClock{
+		w := &windowStore{table: t, whole: observed, clock: segmentClock{
 			retention: spec.Retention, interval: row.interval, observed: observed, committed: observed,
 		}}
+		s.windows = append(s.windows, w)
+		s.overlay.forgot = s.forgot
+		added = w
 	} else {
 		added = &keyValueStore{table: t}
 	}
@@ -138,6 +142,15 @@ func (s *State) register(m *meta, spec Spec, id Identity) error {
 	s.ordered = append(s.ordered, added)
 	s.views[spec.Name] = viewStore{spec: spec, id: row.id, interval: row.interval}
 	return nil
+}
+
+// forgot passes on that a window's row leaves the overlay.
+func (s *State) forgot(e *entry) {
+	for _, w := range s.windows {
+		if w.id == e.store {
+			w.forgot(windowStart(e.key()))
+		}
+	}
 }
 
 // KeyValue returns the store of that name and kind.

@@ -17,9 +17,9 @@ type table struct {
 	appliedMilli int64
 }
 
-// lookup returns the entry of key, reading it from the engine on the first touch. Of a Get followed by a Put of the same
-// key the second finds the entry without a hash.
-func (t *table) lookup(key []byte) (uint32, *entry, error) {
+// lookup returns the entry of key. On the first touch it is read from the engine if that may have it. Of a Get followed
+// by a Put of the same key the second finds the entry without a hash.
+func (t *table) lookup(key []byte, stored bool) (uint32, *entry, error) {
 	o := t.state.overlay
 	if o.last != noEntry {
 		if e := o.at(o.last); e.holds(t.id, key) {
@@ -32,7 +32,12 @@ func (t *table) lookup(key []byte) (uint32, *entry, error) {
 		t.state.stats.CacheHits++
 		return i, o.at(i), nil
 	}
-	return t.load(hash, key)
+	if stored {
+		return t.load(hash, key)
+	}
+	t.state.stats.CacheHits++
+	o.last = o.insert(t.id, hash, key, t.rows)
+	return o.last, o.at(o.last), nil
 }
 
 func (t *table) load(hash uint32, key []byte) (uint32, *entry, error) {

@@ -9,6 +9,7 @@ import (
 type windowStore struct {
 	table
 	clock segmentClock
+	whole int64  // rows of windows that begin later are all in the overlay, see forgot
 	key   []byte // the row key of the call under way
 	lo    []byte // buffers for the bounds of fetches
 	hi    []byte
@@ -37,12 +38,18 @@ func (s *windowStore) Get(key []byte, start int64) ([]byte, int64, bool, error) 
 		return nil, 0, false, nil
 	}
 	s.key = appendWindowKey(s.key[:0], s.clock.segment(start), key, start)
-	_, e, err := s.lookup(s.key)
+	_, e, err := s.lookup(s.key, start <= s.whole)
 	if err != nil || e.is(flagAbsent) {
 		return nil, 0, false, err
 	}
 	return e.value(), e.timestamp(), true, nil
 }
+
+// forgot notes that a row may be in the engine alone now. The first record of a key in a new window is the most frequent
+// miss of all, and the engine cannot have it: what it has of windows that began after the state was opened came through
+// the overlay, and whatever leaves the overlay, by eviction or abort, or comes into the engine past it, by restoring,
+// is noted here. So new windows cost no look-up in the engine while they fit into the overlay.
+func (s *windowStore) forgot(start int64) { s.whole = max(s.whole, start) }
 
 func (s *windowStore) Put(key []byte, start int64, value []byte, ts int64) error {
 	if start < 0 {
