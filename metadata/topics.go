@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -94,23 +95,38 @@ func EnsureTopics(ctx context.Context, adm *kadm.Client, topics []topology.Inter
 	if err != nil {
 		return err
 	}
-	var problems []error
-	for _, t := range topics {
-		if _, ok := existing[t.Name]; !ok {
-			problems = append(problems, createTopic(ctx, adm, t, replication))
-		}
-	}
-	if err := errors.Join(problems...); err != nil {
+	found, err := createMissing(ctx, adm, topics, existing, replication)
+	if err != nil {
 		return err
 	}
 	settled, err := settle(ctx, adm, topics)
 	if err != nil {
 		return err
 	}
+	var problems []error
 	for _, t := range topics {
 		problems = append(problems, checkPartitions(t, settled[t.Name]))
 	}
-	return errors.Join(append(problems, checkCleanup(ctx, adm, topics))...)
+	return errors.Join(append(problems, checkCleanup(ctx, adm, found))...)
+}
+
+// createMissing creates the topics that do not exist, side by side because each takes a broker some milliseconds, and
+// returns those that were there already: their configs are somebody else's.
+func createMissing(ctx context.Context, adm *kadm.Client, topics []topology.InternalTopic, existing kadm.TopicDetails, replication int16) (found []topology.InternalTopic, err error) {
+	ours, problems := make([]bool, len(topics)), make([]error, len(topics))
+	var creating sync.WaitGroup
+	for i, t := range topics {
+		if _, ok := existing[t.Name]; !ok {
+			creating.Go(func() { ours[i], problems[i] = createTopic(ctx, adm, t, replication) })
+		}
+	}
+	creating.Wait()
+	for i, t := range topics {
+		if !ours[i] {
+			found = append(found, t)
+		}
+	}
+	return found, errors.Join(problems...)
 }
 
 // listTopics asks a broker and not the client's cache, which may say for seconds that a topic is unknown that has just been
@@ -140,23 +156,26 @@ func describeInternal(ctx context.Context, adm *kadm.Client, topics []topology.I
 	return details, nil
 }
 
-func createTopic(ctx context.Context, adm *kadm.Client, t topology.InternalTopic, replication int16) error {
+// createTopic creates a topic; ours is false when somebody else was faster.
+func createTopic(ctx context.Context, adm *kadm.Client, t topology.InternalTopic, replication int16) (ours bool, err error) {
 	configs := map[string]*string{}
 	for key, value := range t.Config {
 		configs[key] = &value
 	}
 	created, err := adm.CreateTopics(ctx, t.Partitions, cmp.Or(replication, -1), configs, t.Name)
 	if err != nil {
-		return fmt.Errorf("create the internal topic %q: %w", t.Name, err)
+		return false, fmt.Errorf("create the internal topic %q: %w", t.Name, err)
 	}
 	answer, ok := created[t.Name]
 	switch {
 	case !ok:
-		return fmt.Errorf("create the internal topic %q: the broker's answer does not name it", t.Name)
-	case answer.Err == nil || errors.Is(answer.Err, kerr.TopicAlreadyExists):
-		return nil
+		return false, fmt.Errorf("create the internal topic %q: the broker's answer does not name it", t.Name)
+	case answer.Err == nil:
+		return true, nil
+	case errors.Is(answer.Err, kerr.TopicAlreadyExists):
+		return false, nil
 	}
-	return &TopicError{Topic: t.Name, Problem: TopicCreate, Err: answer.Err, Fix: creationFix(t, answer.Err),
+	return false, &TopicError{Topic: t.Name, Problem: TopicCreate, Err: answer.Err, Fix: creationFix(t, answer.Err),
 		Detail: fmt.Sprintf("this internal topic could not be created: %s", cmp.Or(answer.ErrMessage, answer.Err.Error()))}
 }
 
