@@ -54,6 +54,11 @@ func (f *brokerFlags) check() error {
 
 // with runs fn with an admin client within the time limit. Errors name the brokers that were asked.
 func (f *brokerFlags) with(ctx context.Context, fn func(ctx context.Context, adm *kadm.Client) error) error {
+	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error { return fn(ctx, kadm.NewClient(client)) })
+}
+
+// withClient is with for requests that the admin client does not have.
+func (f *brokerFlags) withClient(ctx context.Context, fn func(ctx context.Context, client *kgo.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	opts := []kgo.Opt{
@@ -74,7 +79,7 @@ func (f *brokerFlags) with(ctx context.Context, fn func(ctx context.Context, adm
 		return fmt.Errorf("brokers %s: %w", f.brokers, err)
 	}
 	defer client.Close()
-	if err := fn(ctx, kadm.NewClient(client)); err != nil {
+	if err := fn(ctx, client); err != nil {
 		return fmt.Errorf("brokers %s: %w", f.brokers, err)
 	}
 	return nil

@@ -32,7 +32,10 @@ type verb struct {
 // verbs is the table of subcommands: a new one is a file and a line here.
 var verbs = []verb{
 	{"dev", "serve an embedded Kafka cluster for development and tests", runDev},
+	{"expect", "say which static members a group is going to have, so that scaling costs one rebalance", runExpect},
+	{"force-rebalance", "make a group of static members rebalance now", runForceRebalance},
 	{"instances", "list the members of an application's group with their instance ids, hosts and tasks", runInstances},
+	{"members", "list the members of any group as its coordinator sees them", runMembers},
 	{"remove-members", "remove static members from a group by their instance ids", runRemoveMembers},
 	{"version", "print the version", runVersion},
 }
@@ -121,13 +124,18 @@ func newFlags(s stdio, name, synopsis, about string) *flag.FlagSet {
 // parse reads the flags; arguments that are left over are a mistake.
 func parse(flags *flag.FlagSet, args []string) error {
 	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return usageError{}
+		return usageOf(err)
 	}
 	if flags.NArg() > 0 {
 		return usagef("unexpected argument %q", flags.Arg(0))
 	}
 	return nil
+}
+
+// usageOf makes a usage error of one of the flag package, which has told it already; -h is none.
+func usageOf(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	return usageError{}
 }

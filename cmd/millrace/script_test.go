@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/millrace-io/millrace/integration/cluster"
+	"github.com/millrace-io/millrace/integration/cluster/admin"
 	"github.com/millrace-io/millrace/internal/taskid"
 	"github.com/millrace-io/millrace/membership/codec"
 	"github.com/millrace-io/millrace/metadata"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"millrace": main})
 }
 
-// TestScripts runs testdata/*.txt. Each script has an embedded cluster at $BROKERS, the REST side of an application at $URL,
+// TestScripts runs testdata/*.txt. Each script has an embedded cluster at $BROKERS and $ADMIN, the REST side of an application at $URL,
 // and the command "join group instance…", which makes static members that each own one task.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -48,6 +49,9 @@ func TestScripts(t *testing.T) {
 			env.Defer(app.Close)
 			env.Setenv("BROKERS", strings.Join(c.Brokers(), ","))
 			env.Setenv("URL", app.URL)
+			operator := httptest.NewServer(admin.Handler(c))
+			env.Defer(operator.Close)
+			env.Setenv("ADMIN", operator.URL)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"join": join},
