@@ -8,6 +8,8 @@
 // Both sides need the same group settings: no initial rebalance delay, which is the default of the embedded cluster and
 // of the broker that integration/kafka starts.
 //
+// The offsets topics are compared too: Kafka's own formatters print ours, and our machine takes over a real broker's.
+//
 // # How answers are compared
 //
 // Each request has a connection of its own, since a JoinGroup may park. A request's effects are complete when a
