@@ -1,0 +1,176 @@
+package clients
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/millrace-io/millrace/integration/kafka"
+)
+
+// installTimeout bounds one installation, downloads included.
+const installTimeout = 8 * time.Minute
+
+// cacheDir holds what the manifests name, once it is installed.
+const cacheDir = "../../.cache/clients"
+
+// runtime finds a program that a client needs.
+func runtime(t *testing.T, program, install string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Fatalf("%s is not on PATH: this client needs it; install it (%s)", program, install)
+	}
+	return path
+}
+
+// installed returns a directory that fill has filled according to some files, now or in an earlier run. It takes its
+// name when it is complete, so that a run that was cut short leaves nothing that looks installed.
+func installed(t *testing.T, name string, files []string, extra string, fill func(ctx context.Context, dir string) error) string {
+	t.Helper()
+	sum := sha256.New()
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.Write(text)
+	}
+	sum.Write([]byte(extra))
+	cache, err := filepath.Abs(cacheDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, name+"-"+hex.EncodeToString(sum.Sum(nil)[:6]))
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tmp, err := os.MkdirTemp(cache, name+"-new-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(tmp)
+	ctx, cancel := context.WithTimeout(t.Context(), installTimeout)
+	defer cancel()
+	if err := fill(ctx, tmp); err != nil {
+		t.Fatalf("install %s: %v", name, err)
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// run runs one step of an installation.
+func run(cmd *exec.Cmd) error {
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd, err, text)
+	}
+	return nil
+}
+
+// java compiles the two Java programs against the jars that integration/kafka resolves, and runs one of them.
+func java(class string) func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+	return func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+		jars := javaJars(t)
+		javac, err := kafka.Javac()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources, err := filepath.Glob("java/*.java")
+		if err != nil {
+			t.Fatal(err)
+		}
+		classes := installed(t, "java", sources, jars.classpath, func(ctx context.Context, dir string) error {
+			return run(exec.CommandContext(ctx, javac, append([]string{"-Xlint:all", "-d", dir, "-cp", jars.classpath}, sources...)...))
+		})
+		return func(ctx context.Context, addr, dir string) *exec.Cmd {
+			cp := classes + string(filepath.ListSeparator) + jars.classpath
+			return exec.CommandContext(ctx, jars.java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", jars.logging, "-cp", cp, class, addr, dir)
+		}
+	}
+}
+
+// jvm is what it takes to run a class of Kafka's.
+type jvm struct{ java, classpath, logging, dir string }
+
+func javaJars(t *testing.T) (j jvm) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), installTimeout)
+	defer cancel()
+	var err error
+	if j.dir, err = kafka.RunDir(); err != nil {
+		t.Fatal(err)
+	}
+	if j.java, err = kafka.Java(); err != nil {
+		t.Fatal(err)
+	}
+	if j.classpath, err = kafka.Classpath(ctx, j.dir); err != nil {
+		t.Fatal(err)
+	}
+	if j.logging, err = kafka.LoggingFlag(j.dir); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func python(program string) func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+	return func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+		interpreter := runtime(t, "python3", "Debian: apt-get install python3 python3-pip")
+		// The packages have parts that are built for one version of Python.
+		version, err := exec.CommandContext(t.Context(), interpreter, "--version").Output()
+		if err != nil {
+			t.Fatalf("%s --version: %v", interpreter, err)
+		}
+		packages := installed(t, "python", []string{"python/requirements.txt"}, string(version), func(ctx context.Context, dir string) error {
+			return run(exec.CommandContext(ctx, interpreter, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
+				"--target", dir, "-r", "python/requirements.txt"))
+		})
+		return func(ctx context.Context, addr, _ string) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, interpreter, filepath.Join("python", program), addr)
+			cmd.Env = append(os.Environ(), "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1")
+			return cmd
+		}
+	}
+}
+
+func node(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+	interpreter := runtime(t, "node", "Debian: apt-get install nodejs npm")
+	npm := runtime(t, "npm", "Debian: apt-get install npm")
+	manifests := []string{"kafkajs/package.json", "kafkajs/package-lock.json"}
+	modules := installed(t, "kafkajs", manifests, "", func(ctx context.Context, dir string) error {
+		if err := os.CopyFS(dir, os.DirFS("kafkajs")); err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+		cmd.Dir = dir
+		return run(cmd)
+	})
+	return func(ctx context.Context, addr, _ string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, interpreter, "kafkajs/client.js", addr)
+		cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(modules, "node_modules"))
+		return cmd
+	}
+}
+
+// goProgram builds the program of a directory, in whose module it may be the only one.
+func goProgram(dir string) func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+	return func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+		out := filepath.Join(t.TempDir(), dir)
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", out, ".")
+		cmd.Dir = dir
+		if err := run(cmd); err != nil {
+			t.Fatal(err)
+		}
+		return func(ctx context.Context, addr, _ string) *exec.Cmd { return exec.CommandContext(ctx, out, addr) }
+	}
+}

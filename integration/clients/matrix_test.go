@@ -1,0 +1,107 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A testCase is what every client is asked to do, in a group and with topics that carry its name.
+type testCase struct {
+	name string
+	what string
+}
+
+var cases = []testCase{
+	{"produce-consume", "create a topic, produce, consume in a group, commit"},
+	{"admin", "describe topics and groups; read, set and delete offsets; delete group and topic"},
+	{"static-bounce", "two static members restart one after the other: same instance, same partitions, same generation"},
+	{"fenced", "a second member with the same instance id takes over, and the first one hears that it is fenced"},
+	{"batch-removal", "two static members close and stay; one request removes both by instance id, in one generation"},
+	{"transactions", "offsets in a transaction that commits and in one that aborts; read_committed sees the first only"},
+}
+
+// A result is a line that a client program prints. None of the fields set means that the case was not played.
+type result struct {
+	Case  string `json:"case"`
+	OK    bool   `json:"ok"`
+	Limit string `json:"limit"` // what the client lacks
+	Error string `json:"error"`
+}
+
+// results are those of one client, by case.
+type results map[string]result
+
+// unexpected tells how a result differs from what is expected of the client, or "".
+func (c client) unexpected(name string, got result) string {
+	want := c.limits[name]
+	switch {
+	case got.Error != "":
+		return got.Error
+	case got.OK && want != "":
+		return fmt.Sprintf("passes by now; take the limit %q out of the table", want)
+	case got.OK, got.Limit != "" && got.Limit == want:
+		return ""
+	case got.Limit != "":
+		return fmt.Sprintf("says %q, expected is %q", got.Limit, want)
+	}
+	return "no result; the program ended before"
+}
+
+// expected are the results that a client has to have.
+func (c client) expected() results {
+	all := results{}
+	for _, tc := range cases {
+		if c.plays(tc.name) {
+			all[tc.name] = result{Case: tc.name, OK: c.limits[tc.name] == "", Limit: c.limits[tc.name]}
+		}
+	}
+	return all
+}
+
+// render writes the matrix as a table in Markdown, with the limits as notes below it.
+func render(list []client, of func(client) results) string {
+	var notes []string
+	rows := []string{"| client |", "|---|"}
+	for _, tc := range cases {
+		rows[0] += " " + tc.name + " |"
+		rows[1] += "---|"
+	}
+	for _, c := range list {
+		row := "| " + c.label() + " |"
+		got := of(c)
+		for _, tc := range cases {
+			row += " " + cell(c, got[tc.name], tc.name, &notes) + " |"
+		}
+		rows = append(rows, row)
+	}
+	rows = append(rows, "")
+	for i, note := range notes {
+		rows = append(rows, fmt.Sprintf("%d. %s", i+1, note))
+	}
+	return strings.Join(rows, "\n") + "\n"
+}
+
+func cell(c client, r result, name string, notes *[]string) string {
+	switch {
+	case !c.plays(name):
+		return "–"
+	case r.OK:
+		return "pass"
+	case r.Limit == "":
+		return "FAIL"
+	}
+	if !slices.Contains(*notes, r.Limit) {
+		*notes = append(*notes, r.Limit)
+	}
+	return fmt.Sprintf("limit %d", slices.Index(*notes, r.Limit)+1)
+}
+
+// limits lists the limits of several cases.
+func limits(pairs ...string) map[string]string {
+	all := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		all[pairs[i]] = pairs[i+1]
+	}
+	return all
+}
