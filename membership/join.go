@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/millrace-io/millrace/membership/assign"
@@ -70,6 +71,7 @@ func (m *Member) joinAnew(now time.Time, c Code) {
 func (m *Member) joined(now time.Time, in Joined) {
 	m.become(Syncing)
 	m.attempts = 0
+	m.wake(in.Generation)
 	m.memberID, m.generation = in.MemberID, in.Generation
 	m.beatAt = now.Add(m.cfg.HeartbeatInterval)
 	leader := in.LeaderID == in.MemberID
@@ -84,6 +86,17 @@ func (m *Member) joined(now time.Time, in Joined) {
 		m.leader = leaderMemory{}
 	}
 	m.sendSync()
+}
+
+// wake finds out whether a rebalance has passed without this member: somebody else may have its tasks since, and whoever
+// made the plan did not know what it had. Commits with the new generation would be accepted, so the tasks must be given up
+// before. A heartbeat would have said so, but a member may join again before it has sent one.
+func (m *Member) wake(generation int32) {
+	if len(m.owned) == 0 || m.generation == codec.NoGeneration || generation == m.generation || generation == m.generation+1 {
+		return
+	}
+	m.do(Notify{Lost{Reason: fmt.Sprintf("generations have passed without this member: it was in %d and joined %d", m.generation, generation)}})
+	m.owned, m.standby, m.granted = nil, nil, codec.NoGeneration
 }
 
 // inputsHash condenses what there is to assign now.

@@ -121,12 +121,16 @@ func (m *Member) outdated() string {
 		return ""
 	}
 	inputs := m.inputsHash()
-	if m.inputs == inputs || m.forcedInputs == inputs {
+	if m.inputs == inputs {
+		m.forcedInputs = 0
 		return ""
 	}
-	m.forcedInputs = inputs
-	if m.skip {
-		return "what there is to assign has changed while the leader was away"
+	if !m.skip { // it made the plan itself, and has other tasks since
+		return "what there is to assign has changed"
 	}
-	return "what there is to assign has changed"
+	if m.forcedInputs == inputs {
+		return "" // once: the assignment is somebody else's, and may stay as it is
+	}
+	m.forcedInputs = inputs
+	return "what there is to assign has changed while the leader was away"
 }

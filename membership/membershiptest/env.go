@@ -87,7 +87,9 @@ func (e *Env) SetTasks(n, u int) {
 // TellTasks lets every process notice that there is something else to assign.
 func (e *Env) TellTasks() {
 	for _, n := range e.sorted() {
-		n.step(membership.InputsChanged{})
+		if !n.dead {
+			n.step(membership.InputsChanged{})
+		}
 	}
 }
 

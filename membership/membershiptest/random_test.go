@@ -30,7 +30,7 @@ func history(t *rapid.T, profile coordinator.Profile) {
 	}
 	e.Pick = func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "queue") }
 	e.SetTasks(rapid.IntRange(0, 9).Draw(t, "tasks"), 0)
-	actions := []string{"start", "start", "deliver", "deliver", "advance", "advance", "kill", "stop", "cut", "heal", "release", "rejoin", "commit", "remove"}
+	actions := []string{"start", "start", "deliver", "deliver", "advance", "advance", "kill", "stop", "cut", "heal", "release", "rejoin", "notice", "commit", "remove"}
 	changes := rapid.Bool().Draw(t, "tasks change")
 	if changes {
 		actions = append(actions, "tasks")
@@ -82,6 +82,8 @@ func (e *Env) mischief(t *rapid.T, actions []string) {
 		e.Release(name)
 	case "tasks":
 		e.SetTasks(rapid.IntRange(0, 9).Draw(t, "tasks"), 0)
+	case "notice":
+		n.step(membership.InputsChanged{})
 	case "rejoin":
 		n.step(membership.Rejoin{Reason: "random"})
 	case "commit":
@@ -92,18 +94,15 @@ func (e *Env) mischief(t *rapid.T, actions []string) {
 }
 
 // calm lets the world come to rest: the network heals, threads release at once, and time passes until the dead have
-// expired. If there was a change of tasks, somebody notices at the end; otherwise the group has to get there by itself.
+// expired. If there was a change of tasks, all notice at the end; otherwise the group has to get there by itself.
 func (e *Env) calm(notice bool) {
 	for _, n := range e.sorted() {
 		n.cut, n.Slow = false, false
 		n.release()
 	}
 	e.Advance(5 * time.Minute)
-	for _, n := range e.sorted() {
-		if notice && n.member.State() == membership.Stable && !n.dead {
-			n.step(membership.Rejoin{Reason: "the tasks may have changed"})
-			break
-		}
+	if notice {
+		e.TellTasks()
 	}
 	e.Advance(2 * time.Minute)
 }

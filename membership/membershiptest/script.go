@@ -118,7 +118,11 @@ func (e *Env) command(t *testing.T, d *datadriven.TestData) {
 	case "commit":
 		named().commit()
 	case "remove":
-		e.remove(membership.ConsumerClientID(word(0), 1))
+		var ids []string
+		for _, arg := range d.CmdArgs {
+			ids = append(ids, membership.ConsumerClientID(arg.Key, 1))
+		}
+		e.remove(ids...)
 	case "group":
 		e.describe()
 	default:
@@ -158,13 +162,22 @@ func override(t *testing.T, d *datadriven.TestData, spec *Spec) {
 	}
 }
 
-// remove is an operator's LeaveGroup by instance id.
-func (e *Env) remove(instanceID string) {
+// remove is an operator's one LeaveGroup by instance ids.
+func (e *Env) remove(ids ...string) {
+	req := leaveRequest("", nil)
+	req.Members = nil
+	for _, id := range ids {
+		member := kmsg.NewLeaveGroupRequestMember()
+		member.InstanceID = kmsg.StringPtr(id)
+		req.Members = append(req.Members, member)
+	}
 	e.nextID++
 	e.waiting[e.nextID] = request{answer: func(resp kmsg.Response) {
-		e.log("removed %s: %v", instanceID, membership.Code(resp.(*kmsg.LeaveGroupResponse).Members[0].ErrorCode))
+		for _, m := range resp.(*kmsg.LeaveGroupResponse).Members {
+			e.log("removed %s: %v", *m.InstanceID, membership.Code(m.ErrorCode))
+		}
 	}}
-	e.toCoordinator(coordinator.Request{ID: e.nextID, ClientID: "admin", Host: "/127.0.0.1", Req: leaveRequest("", &instanceID)})
+	e.toCoordinator(coordinator.Request{ID: e.nextID, ClientID: "admin", Host: "/127.0.0.1", Req: req})
 }
 
 // describe shows the group as the coordinator and as the threads see it.
