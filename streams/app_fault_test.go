@@ -58,6 +58,21 @@ func TestMissingSinkTopic(t *testing.T) {
 	mentions(t, err, "the topology writes", "no-such-sink")
 }
 
+// Two topics that feed one state must have equal partition counts, or a key's records would meet in different tasks.
+func TestSourceTopicsWithUnequalPartitions(t *testing.T) {
+	c, err := cluster.Start(cluster.Topic("orders", 4), cluster.Topic("returns", 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	f := newClient(t, c.Brokers())
+	b := streams.NewBuilder()
+	b.StreamTopics([]string{"orders", "returns"}, serde.String, serde.String).GroupByKey().Count("by-key")
+	err = f.run(b, f.config("wc-0"))
+	as(t, err, streams.KindTopic)
+	mentions(t, err, "orders has 4", "returns has 3", "repartition one side")
+}
+
 func TestBrokerNotReachable(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // nobody answers there
 	if err != nil {
