@@ -108,6 +108,7 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	if err != nil {
 		return nil, err
 	}
+	served.hold(cfg.profile)
 	if c.groups, err = newGroups(cfg, cfg.logger); err != nil {
 		return nil, err
 	}

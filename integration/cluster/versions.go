@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"github.com/millrace-io/millrace/membership/coordinator"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
@@ -50,6 +51,16 @@ func newVersions(answer *kmsg.ApiVersionsResponse, clusterID string, node int32)
 		v.ranges[k.ApiKey] = k
 	}
 	return v
+}
+
+// hold narrows the group requests to what a profile serves.
+func (v *versions) hold(p coordinator.Profile) {
+	for i, k := range v.answer.ApiKeys {
+		if coordinator.Handles(k.ApiKey) {
+			k.MinVersion = max(k.MinVersion, coordinator.MinVersion(p, k.ApiKey))
+			v.answer.ApiKeys[i], v.ranges[k.ApiKey] = k, k
+		}
+	}
 }
 
 // check reports why a request cannot be served, or "".

@@ -1,6 +1,10 @@
 package coordinator
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
 
 // Profile selects how the coordinator answers where Kafka and the promise of KIP-345 part.
 type Profile uint8
@@ -128,3 +132,17 @@ func Differences() []Difference { return append([]Difference(nil), differences[:
 
 // holds reports whether a KIP345 rule is in force.
 func (m *Machine) holds(rule) bool { return m.cfg.Profile == KIP345 }
+
+// MinVersion is the lowest version of a request that a profile serves. Kafka 4 has dropped the two that came before its
+// own offsets topic (KIP-896); KIP345 serves old clients too.
+func MinVersion(p Profile, key int16) int16 {
+	if p == Kafka {
+		switch kmsg.Key(key) {
+		case kmsg.OffsetCommit:
+			return 2
+		case kmsg.OffsetFetch:
+			return 1
+		}
+	}
+	return 0
+}
