@@ -16,9 +16,9 @@ import (
 const (
 	seed         = 11
 	lineWords    = 10
-	preloadLines = 80_000
-	preloadWords = 100_000 // different words: the state
-	feedLines    = 50      // a second, of few words: what a commit changes is small against the state
+	preloadLines = 40_000
+	preloadWords = 50_000 // different words: the state
+	feedLines    = 50     // a second, of few words: what a commit changes is small against the state
 	feedWords    = 300
 )
 
