@@ -10,7 +10,7 @@ type table struct {
 
 	dirty []uint32 // entries written since the last commit, in the order of the first write
 	order order
-	rows  int // size of the last row read, a hint for new entries
+	rows  int // size of the last row written or read, a hint for new entries
 
 	offset       Offset
 	hasOffset    bool
@@ -55,7 +55,7 @@ func (t *table) load(hash uint32, key []byte) (uint32, *entry, error) {
 	}
 	if ok {
 		o.fill(e, row)
-		t.rows = len(e.row())
+		t.rows = min(len(e.row()), keptEntryBuf)
 	}
 	o.last = i
 	return i, e, nil
@@ -72,6 +72,7 @@ func (t *table) put(key, value []byte, ts int64) error {
 		}
 		o.last = i
 	}
+	t.rows = min(timestampLen+len(value), keptEntryBuf)
 	e := o.at(i)
 	if !e.is(flagDirty) {
 		if err := t.state.usable(); err != nil {
