@@ -186,6 +186,7 @@ public final class Streams {
         config.put("processing.guarantee", "exactly_once_v2");
         config.put("commit.interval.ms", 30_000); // so that the failure meets an open transaction
         config.put("producer.transaction.timeout.ms", 60_000);
+        config.put("session.timeout.ms", 6_000); // the failed thread does not leave the group, it has to expire
         Instance i = new Instance(b.build(), config, StreamThreadExceptionResponse.REPLACE_THREAD);
         try {
             Cases.until("a thread to fail", () -> i.failure.get() != null);
