@@ -67,6 +67,8 @@ type group struct {
 	absence   timer         // when all missing static members count as absent
 	syncs     timer         // sync timer
 	ghostOwes bool          // a member id that was replaced still counts as owing a Sync
+	renames   int           // new ids of static members whose records are not acknowledged yet
+	overdue   bool          // the rebalance would be complete but for them
 
 	settings       *settings // never nil
 	newcomers      []newcomer

@@ -102,7 +102,7 @@ var differences = [rules]Difference{
 		"stored at once; the answer to a leave waits for it", "D10a"},
 	everyReplacementIsStored: {"D10b replacement during a rebalance",
 		"its new member id is not stored: after a failover the rightful holder is fenced (KAFKA-10284)",
-		"the new member id is stored at once", "D10b"},
+		"the new member id is stored before it is handed out", "D10b"},
 	initialRebalanceRunsFull: {"D11 expiry in the initial rebalance",
 		"the expiry of a pending id or of a member can end the initial delay early",
 		"the initial delay always runs to its end", "D11"},

@@ -120,6 +120,9 @@ func (m *Machine) initialDelayOver(g *group) {
 // completeJoin ends the join phase: dynamic members that did not come are out, static ones stay until their session
 // ends (KAFKA-8220), and those who wait learn the new generation.
 func (m *Machine) completeJoin(g *group) {
+	if g.overdue = g.renames > 0; g.overdue {
+		return // renameStored comes back here
+	}
 	m.cancel(&g.join)
 	m.cancel(&g.absence)
 	for i := len(g.members) - 1; i >= 0; i-- {

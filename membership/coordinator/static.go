@@ -160,7 +160,21 @@ func (m *Machine) storeRename(g *group, mb *member) {
 		return
 	}
 	if image := renamed(g.image, mb); image != g.image {
-		m.storeImage(g, image, storedNothing{})
+		g.renames++
+		m.storeImage(g, image, renameStored{g})
+	}
+}
+
+// renameStored waits for the record of a new id. The rebalance does not complete before: its answer would hand out an id
+// that a failover does not know, and whose holder it would fence.
+type renameStored struct{ group *group }
+
+// appended lets the rebalance go on, also if the record could not be stored: the next record of the group repairs it.
+func (c renameStored) appended(m *Machine, _ *kerr.Error) {
+	g := c.group
+	g.renames--
+	if g.renames == 0 && g.overdue && g.state == preparingRebalance {
+		m.completeJoin(g)
 	}
 }
 
