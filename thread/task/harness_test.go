@@ -41,7 +41,7 @@ type entry func(r *topology.Record) error
 func (e entry) Process(r *topology.Record) error { return e(r) }
 
 // plan builds the script's topology. The worker is built last, so sources reach it through the kit.
-func (s script) plan(t *testing.T) *topology.Plan {
+func (s script) plan(t testing.TB) *topology.Plan {
 	t.Helper()
 	var g topology.Graph
 	k := &kit{}
@@ -85,7 +85,7 @@ func (s script) plan(t *testing.T) *topology.Plan {
 }
 
 // start builds the script's only task.
-func (s script) start(t *testing.T, adjust func(*task.Config)) *task.Task {
+func (s script) start(t testing.TB, adjust func(*task.Config)) *task.Task {
 	t.Helper()
 	plan := s.plan(t)
 	cfg := task.Config{ID: taskid.ID{Subtopology: "a", Partition: 3}, Sub: &plan.Subtopologies[0]}
@@ -102,7 +102,7 @@ func (s script) start(t *testing.T, adjust func(*task.Config)) *task.Task {
 	return built
 }
 
-func openState(t *testing.T, sub *topology.Subtopology) *statestore.State {
+func openState(t testing.TB, sub *topology.Subtopology) *statestore.State {
 	t.Helper()
 	var specs []statestore.Spec
 	for _, s := range sub.Stores {
@@ -125,14 +125,14 @@ func rec(offset, ts int64, value string) topology.Record {
 	return topology.Record{Key: []byte("k"), Value: []byte(value), Offset: offset, Timestamp: ts, LeaderEpoch: 7}
 }
 
-func enqueue(t *testing.T, tk *task.Task, topic string, recs ...topology.Record) {
+func enqueue(t testing.TB, tk *task.Task, topic string, recs ...topology.Record) {
 	t.Helper()
 	if err := tk.Enqueue(topic, recs); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func process(t *testing.T, tk *task.Task, want int) {
+func process(t testing.TB, tk *task.Task, want int) {
 	t.Helper()
 	if n, err := tk.Process(1000); err != nil || n != want {
 		t.Fatalf("Process = %d, %v, want %d records", n, err, want)
