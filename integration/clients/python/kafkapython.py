@@ -29,13 +29,14 @@ def consumer(group, instance=None, topic=None):
         bootstrap_servers=BOOTSTRAP, group_id=group, group_instance_id=instance, session_timeout_ms=240_000,
         heartbeat_interval_ms=500, auto_offset_reset="earliest", enable_auto_commit=False, isolation_level="read_committed")
     if topic:
+        c.partitions_for_topic(topic)  # a leader that joins before it knows the topic assigns nothing, and joins again
         c.subscribe([topic])
     return c
 
 
 def poll(c):
-    """Returns the records at hand."""
-    return [r for records in c.poll(timeout_ms=50).values() for r in records]
+    """Returns the records at hand. An assignment that arrives just when poll gives up is lost, so it gets some time."""
+    return [r for records in c.poll(timeout_ms=500).values() for r in records]
 
 
 def owned(c):
