@@ -96,4 +96,6 @@ func (c *replacementStored) refused`},
 			continue
 		}
 `, ``},
+	{"new id that is handed out before it is stored (D10b)", "rebalance.go", `g.renames > 0 && g.parkedJoins > 0`, `false`},
+	{"removal that a waiting newcomer keeps from the log (D10a)", "static.go", `len(g.members)+len(g.pending)+len(g.newcomers) == 0`, `len(g.members)+len(g.pending) == 0`},
 }

@@ -120,8 +120,8 @@ func (m *Machine) initialDelayOver(g *group) {
 // completeJoin ends the join phase: dynamic members that did not come are out, static ones stay until their session
 // ends (KAFKA-8220), and those who wait learn the new generation.
 func (m *Machine) completeJoin(g *group) {
-	if g.overdue = g.renames > 0; g.overdue {
-		return // renameStored comes back here
+	if g.overdue = g.renames > 0 && g.parkedJoins > 0; g.overdue {
+		return // nobody is answered before; renameStored comes back here
 	}
 	m.cancel(&g.join)
 	m.cancel(&g.absence)

@@ -99,9 +99,13 @@ func stringOr(a *args, name, def string) *string {
 }
 
 func (w *world) cmdHeartbeat(a *args) error {
-	group := a.text("group", "g")
-	w.heartbeat(a.text("as", ""), group, a.text("member", ""), a.optional("instance"),
-		int32(a.number("generation", int64(w.generation(group)))), int16(a.number("version", 4)))
+	q := kmsg.NewPtrHeartbeatRequest()
+	q.Version = int16(a.number("version", 4))
+	q.Group = a.text("group", "g")
+	q.MemberID, q.InstanceID = a.text("member", ""), a.optional("instance")
+	q.Generation = int32(a.number("generation", int64(w.generation(q.Group))))
+	client, host := a.client(q.InstanceID, q.MemberID)
+	w.request(a.text("as", ""), client, host, q)
 	return nil
 }
 

@@ -178,11 +178,11 @@ func (c renameStored) appended(m *Machine, _ *kerr.Error) {
 	}
 }
 
-// storeRemovals stores that static members are gone while others remain, be it only a handed out id: without the record they would be back after
-// a failover and hold their partitions for a whole session. It reports whether there was anything to store; if not,
-// then is not called.
+// storeRemovals stores that static members are gone while others remain, be it only a handed out id or a newcomer: without
+// the record they would be back after a failover and hold their partitions for a whole session. It reports whether there
+// was anything to store; if not, then is not called.
 func (m *Machine) storeRemovals(g *group, then continuation) bool {
-	if !m.holds(staticRemovalIsStored) || len(g.members) == 0 && len(g.pending) == 0 {
+	if !m.holds(staticRemovalIsStored) || len(g.members)+len(g.pending)+len(g.newcomers) == 0 {
 		return false // a group that nobody is left in becomes Empty now, which is stored anyway
 	}
 	image := withoutGone(g.image, g)
