@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"maps"
 	"net"
+	"os"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,11 +30,16 @@ type faults struct {
 	refuse  atomic.Bool // EndTxn does not reach the broker, until somebody initialises a producer
 	swallow atomic.Bool // EndTxn reaches the broker, its answer is lost; later ones are refused
 	decided atomic.Bool // a producer was initialised while EndTxn was refused
+	outage  atomic.Bool // the refusal of EndTxn is the beginning of down
+	down    atomic.Bool // nothing reaches the broker
 }
 
 var errFault = errors.New("injected fault")
 
 func (f *faults) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if f.down.Load() {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	return &faultyConn{Conn: conn, faults: f}, err
 }
@@ -47,7 +56,13 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 	if len(p) >= 6 {
 		key = binary.BigEndian.Uint16(p[4:])
 	}
+	if key == endTxn && c.faults.refuse.Load() && c.faults.outage.Load() {
+		c.faults.down.Store(true)
+	}
 	switch {
+	case c.faults.down.Load():
+		c.Conn.Close()
+		return 0, errFault
 	case key == initProducerID && c.faults.refuse.CompareAndSwap(true, false):
 		c.faults.decided.Store(true)
 	case key != endTxn:
@@ -120,3 +135,45 @@ func TestTransactionInDoubt(t *testing.T) {
 		})
 	}
 }
+
+// Brokers that restart while a transaction ends are waited for.
+func TestBrokersAwayWhileATransactionEnds(t *testing.T) {
+	f := newFixture(t)
+	fault := new(faults)
+	waiting := make(chan struct{}, 100)
+	cfg := f.config("wc-0")
+	cfg.Guarantee, cfg.Threads = streams.ExactlyOnce, 1
+	cfg.KafkaOptions = []kgo.Opt{kgo.Dialer(fault.dial)}
+	cfg.Logger = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+		if strings.Contains(string(line), "the brokers do not answer") {
+			waiting <- struct{}{}
+		}
+		return len(line), nil
+	}), nil))
+	b, _ := wordCount()
+	app := f.start(b, cfg)
+	f.produce(poem...)
+	f.countsUntil(poemCounts)
+
+	fault.outage.Store(true)
+	fault.refuse.Store(true)
+	f.produce(poem...)
+	select {
+	case <-waiting:
+	case err := <-app.done:
+		t.Fatalf("the application ended: %v", err)
+	case <-time.After(limit):
+		t.Fatal("the thread did not come to ask brokers that are away")
+	}
+	fault.down.Store(false)
+	twice := maps.Clone(poemCounts)
+	for w := range twice {
+		twice[w] *= 2
+	}
+	f.countsUntil(twice)
+	app.end()
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

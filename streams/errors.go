@@ -3,8 +3,11 @@ package streams
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/millrace-io/millrace/internal/taskid"
 	"github.com/millrace-io/millrace/internal/topology"
@@ -156,6 +159,8 @@ func fromThread(name string, err error) *Error {
 		if pe.Task != (taskid.ID{}) {
 			e.Task = pe.Task.String()
 		}
+	} else if fe, ok := errors.AsType[*thread.FetchError](err); ok {
+		e = &Error{Kind: pick(fe.Missing, KindTopic, KindBroker), Task: fe.Task.String(), Topic: fe.Topic, Partition: fe.Partition, Offset: fe.Offset, Err: err}
 	} else if _, ok := errors.AsType[*membership.FencedError](err); ok {
 		e.Kind = KindFenced
 	} else if errors.Is(err, thread.ErrExited) {
@@ -175,6 +180,9 @@ func groupKind(err error) Kind {
 	if _, ok := errors.AsType[*membership.SessionTimeoutError](err); ok {
 		return KindConfig
 	}
+	if errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID) {
+		return KindTopic
+	}
 	if brokerError(err) {
 		return KindBroker
 	}
@@ -186,6 +194,9 @@ func brokerError(err error) bool {
 		return true
 	}
 	if _, ok := errors.AsType[*membership.RefusedError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return true
 	}
 	_, ok := errors.AsType[*classic.UnreachableError](err)

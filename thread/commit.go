@@ -37,9 +37,9 @@ type taskCommit struct {
 	offsets   []classic.Offset // C4
 }
 
-// errPutOff says that the group cannot take a commit now. Nothing is lost: the same commit is made later, with what comes
+// errPutOff says that the group cannot take a commit now, or did not answer. Nothing is lost: the same commit is made later, with what comes
 // in the meantime.
-var errPutOff = errors.New("commit put off: the group rebalances")
+var errPutOff = errors.New("commit put off: the group rebalances, or does not answer")
 
 // nextCommit is when the next commit is due.
 func (t *Thread) nextCommit() time.Time {
@@ -188,6 +188,7 @@ func (t *Thread) commitOffsets() error {
 func (t *Thread) commitFailed(err error) error {
 	switch {
 	case err == nil:
+		t.deaf = false
 		return nil
 	case errors.Is(err, membership.ErrRebalance):
 		return errPutOff
@@ -195,8 +196,11 @@ func (t *Thread) commitFailed(err error) error {
 		return t.migrated(err)
 	case t.ctx.Err() != nil:
 		return context.Cause(t.ctx)
-	case errors.Is(err, context.DeadlineExceeded):
-		t.log.Warn("commit timed out, will be tried again", "thread", t.name, "after", t.cfg.CommitTimeout, "err", err)
+	case unanswered(err):
+		if !t.deaf {
+			t.log.Warn("a commit was not answered, it is tried again", "thread", t.name, "err", err)
+		}
+		t.deaf = true
 		return errPutOff
 	default:
 		return fmt.Errorf("committing offsets: %w", err)

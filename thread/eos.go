@@ -136,11 +136,13 @@ func (t *Thread) inDoubt(cause error, sent []classic.Offset) error {
 	if err := t.renewProducer(cause); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
-	defer cancel()
 	probe := sent[0]
 	where := classic.TopicPartition{Topic: probe.Topic, Partition: probe.Partition}
-	found, err := t.group.Committed(ctx, []classic.TopicPartition{where})
+	var found map[classic.TopicPartition]classic.Offset
+	err := t.patiently("committed positions", func(ctx context.Context) (err error) {
+		found, err = t.group.Committed(ctx, []classic.TopicPartition{where})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("asking whether a transaction of %s was committed: %w", t.cfg.TransactionalID, err)
 	}
@@ -154,28 +156,28 @@ func (t *Thread) inDoubt(cause error, sent []classic.Offset) error {
 }
 
 // renewProducer replaces the thread's producer. Initialising the transactional id decides whatever was open. It must not be
-// done when another instance has taken our place, because that would fence the newer one: the group is asked first.
+// done when another instance has taken our place, because that would fence the newer one: the group is asked first, each time.
 func (t *Thread) renewProducer(cause error) error {
-	if err := t.checkMember(cause); err != nil {
-		return err
-	}
-	t.sink.client.Close()
-	t.txn.open = false
-	client, err := t.cfg.newProducer()
-	if err != nil {
-		return err
-	}
-	t.sink = newSink(t.ctx, client)
-	ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
-	defer cancel()
-	if _, _, err := client.ProducerID(ctx); err != nil {
-		return fmt.Errorf("initialising the transactional id %s: %w", t.cfg.TransactionalID, err)
-	}
-	return nil
+	return t.patiently("a new epoch of the producer", func(ctx context.Context) error {
+		if err := t.checkMember(ctx, cause); err != nil {
+			return err
+		}
+		t.sink.client.Close()
+		t.txn.open = false
+		client, err := t.cfg.newProducer()
+		if err != nil {
+			return err
+		}
+		t.sink = newSink(t.ctx, client)
+		if _, _, err := client.ProducerID(ctx); err != nil {
+			return fmt.Errorf("initialising the transactional id %s: %w", t.cfg.TransactionalID, err)
+		}
+		return nil
+	})
 }
 
 // checkMember asks the coordinator whether this thread still is who it was, with a heartbeat.
-func (t *Thread) checkMember(cause error) error {
+func (t *Thread) checkMember(ctx context.Context, cause error) error {
 	token, ok := t.group.Token()
 	if !ok {
 		return nil // between two memberships: nobody can have fenced us as a member
@@ -185,11 +187,9 @@ func (t *Thread) checkMember(cause error) error {
 	if token.InstanceID != "" {
 		req.InstanceID = kmsg.StringPtr(token.InstanceID)
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
-	defer cancel()
 	resp, err := req.RequestWith(ctx, t.requests)
 	if err != nil {
-		return fmt.Errorf("asking the group whether this thread was replaced, after %w: %w", cause, err)
+		return fmt.Errorf("asking the group whether this thread was replaced, after %q: %w", cause, err)
 	}
 	if kerr.ErrorForCode(resp.ErrorCode) == kerr.FencedInstanceID {
 		return &membership.FencedError{InstanceID: token.InstanceID, Group: token.Group, Request: "Heartbeat"}

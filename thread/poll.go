@@ -2,9 +2,13 @@ package thread
 
 import (
 	"context"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// failedPollPause is the pause after a poll that brought errors only: what is wrong with a topic is told by every poll at once.
+const failedPollPause = 100 * time.Millisecond
 
 // fetcher polls on a goroutine of its own, so that the thread can wait for records and for everything else in one select,
 // and hands over one batch at a time. A thread that has enough does not take the next batch: back-pressure needs no
@@ -46,6 +50,10 @@ func (f *fetcher) run(ctx context.Context, done chan<- kgo.Fetches) {
 		case f.batches <- batch:
 		case <-ctx.Done():
 			done <- batch
+			return
+		}
+		if batch.Err() != nil && batch.Empty() && pause(ctx, failedPollPause) != nil {
+			return
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package thread
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/internal/topology"
@@ -15,9 +17,11 @@ type partition struct {
 // route is where the records of a partition go. next is the offset after the last record that was seen: what comes
 // below it was seen before. Positions for commits are the task's affair.
 type route struct {
-	owner *owned
-	input int
-	next  int64
+	owner  *owned
+	input  int
+	next   int64
+	failed time.Time // since when fetching fails; zero while it works
+	absent time.Time // since when it fails because the topic is not there
 }
 
 // accept gives a batch of fetched records to the tasks. Records of partitions that nobody owns (they were fetched before the
@@ -49,6 +53,7 @@ func (t *Thread) acceptPartition(topic string, fetched *kgo.FetchPartition) erro
 		t.stats.Stale.Add(int64(len(fetched.Records)))
 		return nil
 	}
+	r.failed, r.absent = time.Time{}, time.Time{}
 	records := t.slab[:0]
 	for _, rec := range fetched.Records {
 		if rec.Offset >= r.next {

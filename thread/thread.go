@@ -62,6 +62,7 @@ type Thread struct {
 	now        time.Time         // read once a turn
 	committed  time.Time         // when the last commit was done
 	retryAt    time.Time         // not before this a commit that was put off is tried again
+	deaf       bool              // the last commit was not answered, which has been logged
 	txn        transaction
 	timer      *time.Timer
 
