@@ -111,6 +111,40 @@ var byHand = []struct{ name, text string }{
 		txn-commit b offset=9 simple
 		end-txn b
 		fetch a version=8`},
+	{"offsets of a transaction by topic id", base + `
+		txn-commit a version=6 offset=7
+		txn-commit a version=6 identity=bogus
+		txn-commit a version=6 shift=1
+		fetch a stable version=10
+		end-txn a commit
+		fetch a stable version=10
+		leave a with=b
+		txn-commit a version=6 offset=8
+		txn-commit a version=6 offset=8 simple
+		end-txn a
+		delete a version=3
+		delete a version=3`},
+	{"requests for a group that does not exist", `
+		sync a
+		heartbeat a
+		leave a version=2
+		leave a
+		describe a version=5
+		describe a version=6
+		delete a version=3
+		offset-delete a
+		fetch a version=7
+		fetch a all version=10
+		commit a offset=1 version=8
+		commit a offset=1 version=10
+		txn-commit a identity=bogus
+		join a identity=bogus
+		list a
+		commit x simple offset=3
+		list x
+		describe x version=6
+		join a none version=5
+		sync a version=3`},
 	{"commits with every identity", base + `
 		commit a offset=1
 		commit a offset=2 shift=-1
