@@ -72,7 +72,7 @@ func (c *Cluster) start(cfg config) error {
 	if err != nil {
 		return err
 	}
-	c.listener.open(f)
+	c.listener.open(f, c.log.topicID)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package cluster
 import (
 	"sync"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -53,21 +52,4 @@ func (e *epochs) note(errorCode int16, id int64, epoch int16) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.newest[id] = max(e.newest[id], epoch)
-}
-
-// refuseStale answers a Produce request of a fenced producer.
-func refuseStale(req *kmsg.ProduceRequest) kmsg.Response {
-	resp := req.ResponseKind().(*kmsg.ProduceResponse)
-	for _, t := range req.Topics {
-		rt := kmsg.NewProduceResponseTopic()
-		rt.Topic, rt.TopicID = t.Topic, t.TopicID
-		for _, p := range t.Partitions {
-			rp := kmsg.NewProduceResponseTopicPartition()
-			rp.Partition, rp.ErrorCode = p.Partition, kerr.InvalidProducerEpoch.Code
-			rp.BaseOffset, rp.LogAppendTime, rp.LogStartOffset = -1, -1, -1
-			rt.Partitions = append(rt.Partitions, rp)
-		}
-		resp.Topics = append(resp.Topics, rt)
-	}
-	return resp
 }

@@ -43,6 +43,7 @@ const (
 	keyDeleteTopics     = 20
 	keyDeleteRecords    = 21
 	keyInitProducerID   = 22
+	keyAddPartitions    = 24
 	keyEndTxn           = 26
 	keyTxnOffsetCommit  = 28
 	keyCreatePartitions = 37
@@ -61,13 +62,17 @@ type frame struct {
 
 	noReply bool      // a Produce request with acks=0, the only request that gets no answer
 	txn     *producer // a Produce request's transactional producer, as its first batch names it; nil if there is none
+	offsets mention   // of the offsets topic in a Produce request
 }
 
 // A frameReader cuts a byte stream into frames and trusts none of their lengths.
-type frameReader struct{ r *bufio.Reader }
+type frameReader struct {
+	r         *bufio.Reader
+	offsetsID [16]byte // of the offsets topic, which Produce names by its id
+}
 
 func newFrameReader(r io.Reader) frameReader {
-	return frameReader{bufio.NewReaderSize(r, readBuffer)}
+	return frameReader{r: bufio.NewReaderSize(r, readBuffer)}
 }
 
 // peek waits for the next frame's fixed header and consumes nothing. The error is io.EOF only between two frames.
@@ -120,6 +125,11 @@ func (f frameReader) lookInto(fr *frame) error {
 	if err != nil {
 		return noEOF(err)
 	}
+	return f.lookIntoBytes(b, fr)
+}
+
+// lookIntoBytes reads the same from a frame, or its beginning.
+func (f frameReader) lookIntoBytes(b []byte, fr *frame) error {
 	reader := kbin.Reader{Src: b[4+minFrame:]}
 	skipHeader(&reader, fr.version >= 9)
 	var txnID *string
@@ -132,44 +142,9 @@ func (f frameReader) lookInto(fr *frame) error {
 	if !reader.Ok() {
 		return fmt.Errorf("%w: Produce header with client id and transactional id is longer than %d bytes", errFrame, len(b))
 	}
-	if txnID != nil {
-		fr.txn = firstProducer(&reader, fr.version)
-	}
-	return nil
-}
-
-// firstProducer reads on behind the acks of a Produce request, up to the header of the first batch. It returns nil if
-// there is no whole one.
-func firstProducer(reader *kbin.Reader, version int16) *producer {
 	reader.Int32() // time-out
-	switch {
-	case version >= 13:
-		reader.CompactArrayLen()
-		reader.Span(16) // topic id
-		reader.CompactArrayLen()
-	case version >= 9:
-		reader.CompactArrayLen()
-		reader.CompactString()
-		reader.CompactArrayLen()
-	default:
-		reader.ArrayLen()
-		_ = reader.String()
-		reader.ArrayLen()
-	}
-	reader.Int32() // partition
-	if version >= 9 {
-		reader.Uvarint() // length of the batch
-	} else {
-		reader.Int32()
-	}
-	batch := reader.Span(batchHeaderSize)
-	if !reader.Ok() || len(batch) < batchHeaderSize {
-		return nil
-	}
-	return &producer{
-		id:    int64(binary.BigEndian.Uint64(batch[batchProducerAt:])),
-		epoch: int16(binary.BigEndian.Uint16(batch[batchEpochAt:])),
-	}
+	f.readTopics(&reader, txnID != nil, fr)
+	return nil
 }
 
 // skipHeader reads the part of a request header that follows the correlation id and returns the client id.

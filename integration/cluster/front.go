@@ -40,8 +40,10 @@ func (f *front) route(fr frame) (destination, error) {
 		return local, nil
 	}
 	switch {
-	case fr.key == keyDeleteTopics, fr.key == keyDeleteRecords, fr.key == keyEndTxn:
+	case fr.key == keyDeleteTopics, fr.key == keyDeleteRecords, fr.key == keyAddPartitions, fr.key == keyEndTxn:
 		return inspect, nil
+	case fr.offsets == mentioned:
+		return local, nil
 	case fr.txn != nil && f.epochs.stale(*fr.txn):
 		return local, nil
 	}
@@ -69,7 +71,9 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 	case *kmsg.EndTxnRequest:
 		return f.endTxn(req)
 	case *kmsg.ProduceRequest:
-		resp = refuseStale(req)
+		resp, err = f.produce(req, fr)
+	case *kmsg.AddPartitionsToTxnRequest:
+		resp = f.protectTxn(req)
 	default:
 		resp, err = f.groups.serve(gone, clientID, host, req)
 	}

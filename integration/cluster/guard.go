@@ -76,6 +76,7 @@ func newGuard(l *listener, nc net.Conn) *guard {
 	g := &guard{Conn: nc, l: l, gone: make(chan struct{}), socket: &idleReader{Conn: nc}}
 	g.settled.L = &g.mu
 	g.frames = newFrameReader(g.socket)
+	g.frames.offsetsID = l.offsetsID
 	if host, _, err := net.SplitHostPort(nc.RemoteAddr().String()); err == nil {
 		g.host = "/" + host
 	}
@@ -163,7 +164,7 @@ func (g *guard) next() error {
 		if err != nil {
 			return err
 		}
-		if to == toKfake && fr.size <= trustedFrame {
+		if to == toKfake && fr.size <= trustedFrame && fr.offsets != unsure {
 			return g.pass(fr)
 		}
 		passed, err := g.collect(fr, to)
@@ -185,6 +186,15 @@ func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
 	raw, err := g.frames.take(fr)
 	if err != nil {
 		return false, err
+	}
+	if fr.offsets == unsure {
+		fr.offsets = unmentioned
+		if err := g.frames.lookIntoBytes(raw, &fr); err != nil {
+			return false, err
+		}
+		if to, err = g.l.router.route(fr); err != nil {
+			return false, err
+		}
 	}
 	var v verdict
 	if to != toKfake {

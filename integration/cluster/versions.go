@@ -17,6 +17,9 @@ var hiddenKeys = []int16{68, 69, 71, 72, 75, 76, 77, 78, 79, 90, 91, 92}
 // client throws.
 const maxCreateTopics = 4
 
+// maxAddPartitions is the last version that is for clients; the later ones are what brokers ask each other.
+const maxAddPartitions = 3
+
 // kfakeVersions is the version table that kfake itself is held to.
 func kfakeVersions() *kversion.Versions {
 	vs := kversion.Stable()
@@ -24,6 +27,7 @@ func kfakeVersions() *kversion.Versions {
 		vs.SetMaxKeyVersion(key, -1)
 	}
 	vs.SetMaxKeyVersion(keyCreateTopics, maxCreateTopics)
+	vs.SetMaxKeyVersion(keyAddPartitions, maxAddPartitions)
 	return vs
 }
 

@@ -1,0 +1,194 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/millrace-io/millrace/membership/coordinator"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// produceRequest names topics, or with version 13 their ids, with one batch of a value each.
+func produceRequest(version int16, value []byte, topics map[string][16]byte, order ...string) *kmsg.ProduceRequest {
+	req := kmsg.NewPtrProduceRequest()
+	req.Version, req.Acks, req.TimeoutMillis = version, -1, 30_000
+	batch := recordBatch([]coordinator.Record{{Key: []byte("k"), Value: value}}, producer{id: -1, epoch: -1})
+	for _, name := range order {
+		p := kmsg.NewProduceRequestTopicPartition()
+		p.Records = batch
+		t := kmsg.NewProduceRequestTopic()
+		t.Topic, t.TopicID = name, topics[name]
+		t.Partitions = append(t.Partitions, p)
+		req.Topics = append(req.Topics, t)
+	}
+	return req
+}
+
+func TestMentionOfTheOffsetsTopic(t *testing.T) {
+	ids := map[string][16]byte{offsetsTopic: {1}, "lines": {2}, "words": {3}}
+	for _, tc := range []struct {
+		order []string
+		size  int
+		want  mention
+	}{
+		{[]string{"lines"}, 10, unmentioned},
+		{[]string{"lines", "words"}, 10, unmentioned},
+		{[]string{offsetsTopic}, 10, mentioned},
+		{[]string{"lines", offsetsTopic}, 10, mentioned},
+		{[]string{offsetsTopic}, 2 * readBuffer, mentioned},
+		{[]string{"lines"}, 2 * readBuffer, unmentioned},
+		{[]string{"lines", offsetsTopic}, 2 * readBuffer, unsure},
+		{[]string{"lines", "words"}, 2 * readBuffer, unsure},
+		{nil, 0, unmentioned},
+	} {
+		for version := int16(3); version <= 13; version++ {
+			raw := encode(produceRequest(version, bytes.Repeat([]byte("v"), tc.size), ids, tc.order...), 1)
+			r := newFrameReader(bytes.NewReader(raw))
+			r.offsetsID = ids[offsetsTopic]
+			fr, err := r.peek()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fr.offsets != tc.want {
+				t.Errorf("version %d, topics %v, %d bytes each: %d, want %d", version, tc.order, tc.size, fr.offsets, tc.want)
+			}
+			fr.offsets = unmentioned
+			if err := r.lookIntoBytes(raw, &fr); err != nil {
+				t.Fatal(err)
+			}
+			whole := unmentioned
+			for _, name := range tc.order {
+				if name == offsetsTopic {
+					whole = mentioned
+				}
+			}
+			if fr.offsets != whole {
+				t.Errorf("version %d, topics %v, all bytes: %d, want %d", version, tc.order, fr.offsets, whole)
+			}
+		}
+	}
+}
+
+// TestNobodyWritesToTheOffsetsTopic: as in Kafka, clients cannot append to it, and what they send to other topics with
+// the same request is taken. Large requests are known only when they have been read.
+func TestNobodyWritesToTheOffsetsTopic(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := Start(Topic("lines", 1), Topic("words", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	before, err := adm.ListEndOffsets(ctx, offsetsTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.ProduceSync(ctx, &kgo.Record{Topic: offsetsTopic, Key: []byte("k")}).FirstErr(); !errors.Is(err, kerr.InvalidTopicException) {
+		t.Errorf("a client's record: %v", err)
+	}
+	ids := map[string][16]byte{}
+	details, err := adm.ListTopicsWithInternal(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range details {
+		ids[name] = d.ID
+	}
+	sent := int64(0)
+	for _, version := range []int16{3, 9, 12, 13} {
+		for _, size := range []int{10, 2 * readBuffer, trustedFrame / 2} {
+			sent++
+			t.Run(fmt.Sprintf("v%d, %d bytes", version, size), func(t *testing.T) {
+				resp := exchange(t, c, produceRequest(version, bytes.Repeat([]byte("v"), size), ids, "lines", offsetsTopic, "words"))
+				codes := map[string]int16{}
+				for _, topic := range resp.(*kmsg.ProduceResponse).Topics {
+					name := topic.Topic
+					for n, id := range ids {
+						if version >= 13 && id == topic.TopicID {
+							name = n
+						}
+					}
+					codes[name] = topic.Partitions[0].ErrorCode
+				}
+				if len(codes) != 3 || codes["lines"] != 0 || codes["words"] != 0 || codes[offsetsTopic] != kerr.InvalidTopicException.Code {
+					t.Errorf("answered %v", codes)
+				}
+			})
+		}
+	}
+	after, err := adm.ListEndOffsets(ctx, offsetsTopic, "lines", "words")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := func(all kadm.ListedOffsets, topic string) int64 { o, _ := all.Lookup(topic, 0); return o.Offset }
+	if end(after, offsetsTopic) != end(before, offsetsTopic) || end(after, "lines") != sent || end(after, "words") != sent {
+		t.Errorf("%d requests left %d, %d and %d records", sent, end(after, offsetsTopic)-end(before, offsetsTopic), end(after, "lines"), end(after, "words"))
+	}
+}
+
+func TestNobodyTakesTheOffsetsTopicIntoATransaction(t *testing.T) {
+	c, err := Start(Topic("lines", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for version := range int16(maxAddPartitions + 1) {
+		req := kmsg.NewPtrAddPartitionsToTxnRequest()
+		req.Version, req.TransactionalID = version, "t"
+		req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{{Topic: "lines", Partitions: []int32{0}}, {Topic: offsetsTopic, Partitions: []int32{0}}}
+		answered := exchange(t, c, req).(*kmsg.AddPartitionsToTxnResponse).Topics
+		if len(answered) != 2 || answered[0].Partitions[0].ErrorCode != kerr.OperationNotAttempted.Code ||
+			answered[1].Partitions[0].ErrorCode != kerr.TopicAuthorizationFailed.Code {
+			t.Errorf("version %d answered %+v", version, answered)
+		}
+	}
+}
+
+// exchange sends one request in its own version, on a connection of its own, and reads the answer.
+func exchange(t *testing.T, c *Cluster, req kmsg.Request) kmsg.Response {
+	t.Helper()
+	nc, err := net.Dial("tcp", c.Brokers()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := nc.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Write(encode(req, 1)); err != nil {
+		t.Fatal(err)
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(nc, size[:]); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, binary.BigEndian.Uint32(size[:]))
+	if _, err := io.ReadFull(nc, body); err != nil {
+		t.Fatal(err)
+	}
+	body = body[4:] // the correlation id
+	resp := req.ResponseKind()
+	if resp.IsFlexible() {
+		body = body[1:]
+	}
+	if err := resp.ReadFrom(body); err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
