@@ -157,11 +157,14 @@ func (s *script) joined(a args, late uint64, skip bool) Joined {
 	return in
 }
 
-// assignment is what the coordinator stores for the member: garbage=yes is another application's bytes, none=yes is
+// assignment is what the coordinator stores for the member: garbage=yes is another application's bytes, spare=yes is what a coordinator gives hot spares, none=yes is
 // what a member gets that the leader left out.
 func (s *script) assignment(a args) []byte {
 	if a["garbage"] != "" {
 		return []byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01?")
+	}
+	if a["spare"] != "" {
+		return []byte("\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff") // version 0, no topics, no user data
 	}
 	if a["none"] != "" {
 		return nil

@@ -42,6 +42,11 @@ func (m *Member) synced(now time.Time, assignment []byte) {
 		m.fail(&AssignmentError{Group: m.cfg.Group, Err: err})
 		return
 	}
+	if a.Version == 0 && len(assignment) > 0 {
+		// Nothing, and not from a leader of ours: a coordinator with hot spares hides them from the leader and gives them
+		// an empty list. There is nobody to tell about us.
+		a.KnownHash = m.known
+	}
 	m.hurry(now, a.Settling)
 	m.inputs = a.InputsHash
 	m.leaveOutUnknown(&a)
