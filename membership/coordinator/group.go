@@ -48,9 +48,11 @@ type group struct {
 	state        state
 	stateSince   int64 // Unix milliseconds
 	generation   int32
-	protocolType string // "": none yet, the group only has offsets
-	protocol     string // selected for this generation; "": none
-	leader       string // member id
+	protocolType string   // "": none yet, the group only has offsets
+	protocol     string   // selected for this generation; "": none
+	leader       string   // member id
+	topics       []string // that the members subscribed to when the generation began, sorted; see readTopics
+	topicsKnown  bool
 
 	members     []*member // in the order in which they joined
 	byID        map[string]*member

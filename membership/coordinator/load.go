@@ -147,6 +147,7 @@ func (l *loader) finish(g *group) {
 	for i := range v.Members {
 		l.member(g, v, &v.Members[i])
 	}
+	g.readTopics()
 	if len(g.members) == 0 {
 		g.leader = ""
 		return

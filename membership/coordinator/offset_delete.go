@@ -67,30 +67,27 @@ func (c *offsetDeleteStored) appended(m *Machine, err *kerr.Error) {
 // consumerProtocol is the protocol type of consumer groups, whose subscriptions the coordinator can read.
 const consumerProtocol = "consumer"
 
-// subscribes reports whether the group may read a topic: a member names it, or the members cannot be understood.
+// subscribes reports whether the group may read a topic: a member named it when the generation began, or the members
+// cannot be understood. As in Kafka, who has left since still counts until the next generation.
 func (g *group) subscribes(topic string) bool {
-	if g.protocolType != consumerProtocol {
-		return false
-	}
-	if len(g.members) == 0 {
-		return false
-	}
-	topics, ok := g.subscription()
-	return !ok || slices.Contains(topics, topic)
+	return g.protocolType == consumerProtocol && (!g.topicsKnown || slices.Contains(g.topics, topic))
 }
 
-// subscription lists what the members of a consumer group subscribe to; ok is false if that is not known: before the
-// first generation, or if a member's metadata is not the consumer protocol's.
-func (g *group) subscription() (topics []string, ok bool) {
-	if g.protocol == "" {
-		return nil, false
+// readTopics notes what the members of a generation subscribe to. That is not known before the first generation, or if
+// a member's metadata is not the consumer protocol's.
+func (g *group) readTopics() {
+	g.topics, g.topicsKnown = nil, false
+	if g.protocolType != consumerProtocol {
+		return
 	}
+	var topics []string
 	for _, mb := range g.members {
 		var md kmsg.ConsumerMemberMetadata
 		if err := md.ReadFrom(mb.metadata(g.protocol)); err != nil {
-			return nil, false
+			return
 		}
 		topics = append(topics, md.Topics...)
 	}
-	return topics, true
+	slices.Sort(topics)
+	g.topics, g.topicsKnown = slices.Compact(topics), true
 }

@@ -146,11 +146,13 @@ func (m *Machine) completeJoin(g *group) {
 	}
 	if len(g.members) == 0 {
 		g.protocol, g.leader = "", ""
+		g.readTopics()
 		m.become(g, empty)
 		m.storeImage(g, g.snapshot(nil), storedNothing{})
 		return
 	}
 	g.protocol = g.selectProtocol()
+	g.readTopics()
 	m.become(g, completingRebalance)
 	for _, mb := range g.members {
 		m.admit(g, mb)
