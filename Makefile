@@ -20,10 +20,10 @@ kafka    = $(GO) run ./integration/kafka/cmd/kafka
 unit     = $(shell $(GO) list ./... | grep -v -e /integration -e /examples -e /cmd/)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check fmt vet race test-kafka demo chaos bench bench-kafka clean
+.PHONY: help build run test check fmt vet race test-kafka test-clients model mutants diff-kafka demo chaos bench bench-kafka clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## compile everything, and the CLI into bin/
 	$(GO) build ./...
@@ -51,8 +51,23 @@ race: ## all tests under the race detector, short forms
 test-kafka: ## the integration tests against a real Apache Kafka (JDK 17 and Maven)
 	@$(kafka) start -name tests -port $(PORT) -fresh >/dev/null
 	@echo "Apache Kafka at 127.0.0.1:$(PORT)"
-	@KAFKA_BOOTSTRAP=127.0.0.1:$(PORT) $(GO) test -count=1 ./integration/... ./membership/classic; \
+	@KAFKA_BOOTSTRAP=127.0.0.1:$(PORT) $(GO) test -count=1 ./integration/... ./membership/classic ./cmd/millrace; \
 	status=$$?; $(kafka) stop -name tests; exit $$status
+
+test-clients: ## other people's clients against millrace dev (JDK, Maven, Node.js and Python; downloads them once)
+	MILLRACE_CLIENTS=1 $(GO) test -count=1 -v -timeout 30m -run TestClients ./integration/clients
+
+model: ## random histories of the coordinator, N=100000 seeds; a failing one prints a script
+	MODEL_SEEDS=$(if $(filter command%,$(origin N)),$(N),100000) $(GO) test -count=1 -v -timeout 0 -run Model ./membership/coordinator
+
+mutants: ## break single rules of the coordinator; each must be noticed
+	COORDINATOR_MUTANTS=1 $(GO) test -count=1 -v -timeout 60m -run TestMutants ./membership/coordinator
+
+diff-kafka: ## the coordinator beside a real Kafka, N=2000 random request sequences
+	@$(kafka) start -name diff -port $(PORT) -fresh >/dev/null
+	@KAFKA_BOOTSTRAP=127.0.0.1:$(PORT) GROUPDIFF_N=$(if $(filter command%,$(origin N)),$(N),2000) \
+		$(GO) test -count=1 -v -timeout 0 ./integration/groupdiff; \
+	status=$$?; $(kafka) stop -name diff; exit $$status
 
 demo: ## a word count is killed with SIGKILL and finds its tasks and its state again (EOS=1: exactly-once)
 	$(GO) run ./integration/demo $(if $(EOS),-eos)
