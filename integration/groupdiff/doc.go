@@ -2,7 +2,7 @@
 // broker and to the embedded cluster with the Kafka profile, and after every request the answers are compared.
 //
 //	KAFKA_BOOTSTRAP=127.0.0.1:9092 go test ./integration/groupdiff              100 random sequences, and those written by hand
-//	KAFKA_BOOTSTRAP=… GROUPDIFF_N=2000 go test ./integration/groupdiff -timeout 2h
+//	KAFKA_BOOTSTRAP=… GROUPDIFF_N=2000 go test ./integration/groupdiff -timeout 2h       (GROUPDIFF_FROM=n begins there)
 //	KAFKA_BOOTSTRAP=… GROUPDIFF_SEED=17 go test ./integration/groupdiff -v      one sequence, with its trace
 //
 // Both sides need the same group settings: no initial rebalance delay, which is the default of the embedded cluster and
