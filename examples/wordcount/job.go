@@ -179,8 +179,20 @@ func (j *job) printTop() {
 	defer j.printing.Unlock()
 	fmt.Fprintf(j.stdout, "%d words, %d different; the most frequent:\n", j.tally.total(), distinct)
 	for _, w := range list {
-		fmt.Fprintf(j.stdout, "%10d  %s\n", w.n, w.word)
+		fmt.Fprintf(j.stdout, "%10d  %s\n", w.n, shortened(w.word))
 	}
+}
+
+// shortened keeps what is no word of a language, such as a line of 50 MB without a space, off the terminal.
+func shortened(word string) string {
+	const most = 60
+	count := 0
+	for at := range word {
+		if count++; count > most {
+			return word[:at] + "…"
+		}
+	}
+	return word
 }
 
 // say prints a line about the run, from any goroutine.

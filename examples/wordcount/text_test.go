@@ -135,3 +135,15 @@ func abs(n int) int {
 	}
 	return n
 }
+
+func TestShortened(t *testing.T) {
+	for word, want := range map[string]string{
+		"word":                    "word",
+		strings.Repeat("ä", 60):   strings.Repeat("ä", 60),
+		strings.Repeat("ä", 1000): strings.Repeat("ä", 60) + "…",
+	} {
+		if got := shortened(word); got != want {
+			t.Errorf("%.70s became %s", word, got)
+		}
+	}
+}
