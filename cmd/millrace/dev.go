@@ -127,10 +127,8 @@ func (f *devFlags) announce(s stdio, c *cluster.Cluster, side *adminSide) {
 	if side.url != "" {
 		fmt.Fprintf(s.err, "admin: %s/admin/v1/groups\n", side.url)
 	}
-	for _, listen := range []string{f.listen, f.admin} {
-		if listen != "" && !loopback(listen) {
-			fmt.Fprintf(s.err, "WARNING: %s is reachable from other machines, and there is no authentication\n", listen)
-		}
+	if f.admin != "" && !loopback(f.admin) { // the cluster says so of its own address
+		fmt.Fprintf(s.err, "WARNING: %s is reachable from other machines, and there is no authentication\n", f.admin)
 	}
 	tellRecovery(s.err, c.Recovery())
 }

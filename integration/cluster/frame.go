@@ -22,6 +22,9 @@ const (
 	// its bytes arrive, so that a lying prefix costs its sender as much as us.
 	trustedFrame = 1 << 20
 
+	// firstPart is what is reserved for a frame that is collected, before any of it has arrived.
+	firstPart = 64 << 10
+
 	// readBuffer bounds how far into a frame the listener looks before it decides where the frame goes. Only a Produce
 	// request is looked into beyond its fixed header (see lookInto), so only there must client id and transactional id fit.
 	readBuffer = 16 << 10
@@ -100,10 +103,14 @@ func (f frameReader) peek() (frame, error) {
 	return fr, err
 }
 
-// take consumes the frame that peek described and returns it with its length prefix.
-func (f frameReader) take(fr frame) ([]byte, error) {
+// take consumes the frame that peek described and returns it with its length prefix. held is charged with it as it
+// arrives.
+func (f frameReader) take(fr frame, held *charge) ([]byte, error) {
 	total := 4 + fr.size
-	buf := make([]byte, min(total, trustedFrame))
+	if !held.take(min(total, firstPart)) {
+		return nil, errHeld(fr)
+	}
+	buf := make([]byte, min(total, firstPart))
 	for read := 0; ; {
 		n, err := io.ReadFull(f.r, buf[read:])
 		read += n
@@ -113,7 +120,11 @@ func (f frameReader) take(fr frame) ([]byte, error) {
 		if read == total {
 			return buf, nil
 		}
-		grown := make([]byte, min(total, 2*len(buf)))
+		size := min(total, 2*len(buf))
+		if !held.take(size - len(buf)) {
+			return nil, errHeld(fr)
+		}
+		grown := make([]byte, size)
 		copy(grown, buf)
 		buf = grown
 	}

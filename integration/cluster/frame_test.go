@@ -25,7 +25,7 @@ func readAll(r io.Reader, each func(fr frame, raw []byte)) error {
 		if err != nil {
 			return err
 		}
-		raw, err := frames.take(fr)
+		raw, err := frames.take(fr, &charge{of: &budget{limit: 1 << 40}})
 		if err != nil {
 			return err
 		}

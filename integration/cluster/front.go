@@ -42,6 +42,8 @@ func (f *front) route(fr frame) (destination, error) {
 	switch {
 	case fr.key == keyDeleteTopics, fr.key == keyDeleteRecords, fr.key == keyAddPartitions, fr.key == keyEndTxn:
 		return inspect, nil
+	case fr.key == keyCreateTopics, fr.key == keyCreatePartitions:
+		return inspect, nil
 	case fr.offsets == mentioned:
 		return local, nil
 	case fr.txn != nil && f.epochs.stale(*fr.txn):
@@ -62,6 +64,10 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 	switch req := req.(type) {
 	case *kmsg.ApiVersionsRequest:
 		resp = f.versions.describe(req)
+	case *kmsg.CreateTopicsRequest:
+		resp = refuseManyTopics(req)
+	case *kmsg.CreatePartitionsRequest:
+		resp = refuseManyPartitions(req)
 	case *kmsg.DeleteTopicsRequest:
 		resp = f.protectTopics(req)
 	case *kmsg.DeleteRecordsRequest:

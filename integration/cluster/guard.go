@@ -63,6 +63,9 @@ type guard struct {
 	left int          // what kfake may still read of the current frame, length prefix included; Read only
 	held bytes.Reader // the frame, when it had to be collected first; Read only
 
+	trusted   charge // the frame that kfake reads from the socket
+	collected charge // the frame that was collected
+
 	gone chan struct{}
 	once sync.Once
 
@@ -75,6 +78,7 @@ type guard struct {
 func newGuard(l *listener, nc net.Conn) *guard {
 	g := &guard{Conn: nc, l: l, gone: make(chan struct{}), socket: &idleReader{Conn: nc}}
 	g.settled.L = &g.mu
+	g.trusted.of, g.collected.of = &l.trusted, &l.collected
 	g.frames = newFrameReader(g.socket)
 	g.frames.offsetsID = l.offsetsID
 	if host, _, err := net.SplitHostPort(nc.RemoteAddr().String()); err == nil {
@@ -138,6 +142,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	if g.left == 0 {
 		if err := g.next(); err != nil {
 			g.explain(err)
+			g.settleCharges()
 			return 0, err
 		}
 	}
@@ -150,7 +155,17 @@ func (g *guard) Read(p []byte) (int, error) {
 		n, err = g.frames.r.Read(p)
 	}
 	g.left -= n
+	if g.left == 0 || err != nil {
+		g.settleCharges()
+	}
 	return n, err
+}
+
+// settleCharges gives back what the current frame holds: kfake has it all, or will not get it.
+func (g *guard) settleCharges() {
+	g.held.Reset(nil)
+	g.trusted.give()
+	g.collected.give()
 }
 
 // next reads on until a frame for kfake is at hand.
@@ -164,13 +179,14 @@ func (g *guard) next() error {
 		if err != nil {
 			return err
 		}
-		if to == toKfake && fr.size <= trustedFrame && fr.offsets != unsure {
+		if to == toKfake && fr.size <= trustedFrame && fr.offsets != unsure && g.trusted.take(fr.size) {
 			return g.pass(fr)
 		}
 		passed, err := g.collect(fr, to)
 		if passed || err != nil {
 			return err
 		}
+		g.settleCharges()
 	}
 }
 
@@ -183,7 +199,7 @@ func (g *guard) pass(fr frame) error {
 
 // collect reads a frame as a whole, and has it answered if it is not for kfake.
 func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
-	raw, err := g.frames.take(fr)
+	raw, err := g.frames.take(fr, &g.collected)
 	if err != nil {
 		return false, err
 	}

@@ -32,7 +32,10 @@ type listener struct {
 	mu     sync.Mutex
 	guards map[*guard]struct{}
 
-	refused atomic.Int64 // connections closed for what they sent
+	trusted, collected budget // of all connections
+	connections        int    // how many are let in
+
+	refused atomic.Int64 // connections closed for what they sent, or because there were too many
 }
 
 // listen binds the address, so that an address in use is an error of Start, and lets clients wait in the backlog.
@@ -46,6 +49,9 @@ func listen(cfg config, logger *slog.Logger) (*listener, error) {
 		tcp.Close()
 		return nil, err
 	}
+	if bound, ok := tcp.Addr().(*net.TCPAddr); ok && !bound.IP.IsLoopback() {
+		logger.Warn("the cluster can be reached from other machines, and there is no authentication", "address", bound)
+	}
 	return &listener{
 		tcp:      tcp,
 		addr:     addr,
@@ -53,6 +59,10 @@ func listen(cfg config, logger *slog.Logger) (*listener, error) {
 		accepted: make(chan net.Conn),
 		closed:   make(chan struct{}),
 		guards:   map[*guard]struct{}{},
+
+		trusted:     budget{limit: maxTrusted},
+		collected:   budget{limit: maxHeld},
+		connections: maxConnections,
 	}, nil
 }
 
@@ -102,6 +112,12 @@ func (l *listener) acceptLoop() {
 			if !l.pause(50 * time.Millisecond) {
 				return
 			}
+			continue
+		}
+		if l.full() {
+			l.refused.Add(1)
+			l.logger.Warn("connection closed", "client", nc.RemoteAddr(), "reason", "there are too many", "limit", l.connections)
+			nc.Close()
 			continue
 		}
 		g := newGuard(l, nc)
@@ -180,6 +196,13 @@ func (l *listener) stopped() bool {
 	default:
 		return false
 	}
+}
+
+// full reports whether there is no room for another connection.
+func (l *listener) full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.guards) >= l.connections
 }
 
 func (l *listener) track(g *guard) bool {
