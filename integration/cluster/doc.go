@@ -45,6 +45,13 @@
 //
 // kfake's files are read and mended in recovery.go and purge.go, and nowhere else; both belong to the pinned version.
 //
+// # Bounds
+//
+// What clients send is not trusted: frames of wrong length, unknown requests and broken bodies end their connection, and
+// are counted by [Cluster.Refused]. The number of connections and the bytes that their frames hold together are bounded
+// (budget.go), and so is the number of partitions that one request may ask for. Clients cannot write to
+// __consumer_offsets, delete it, or cut it.
+//
 // # Not relied upon, and not offered
 //
 // There is no replication, no authentication, no quota. Retention and compaction are off, because kfake's are not safe:
