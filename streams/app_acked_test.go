@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -15,8 +16,9 @@ func TestNothingIsCommittedBeforeItIsAcknowledged(t *testing.T) {
 	guarantees(t, func(t *testing.T, g streams.Guarantee) {
 		f := newFixture(t)
 		cfg := f.config("wc-0")
-		cfg.Guarantee = g
+		cfg.Guarantee, cfg.CommitInterval = g, 50*time.Millisecond
 		refuse := &forger{kmsg.Produce, func(resp kmsg.Response) {
+			time.Sleep(4 * cfg.CommitInterval) // brokers are slow: commits come due meanwhile
 			for _, topic := range resp.(*kmsg.ProduceResponse).Topics {
 				for i := range topic.Partitions {
 					topic.Partitions[i].ErrorCode = kerr.MessageTooLarge.Code
