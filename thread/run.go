@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/millrace-io/millrace/internal/taskid"
 	"github.com/millrace-io/millrace/membership/assign"
 	"github.com/millrace-io/millrace/membership/classic"
@@ -96,21 +98,16 @@ func (t *Thread) live(ctx context.Context) error {
 	return err
 }
 
-// start makes the clients and joins the group. Under exactly-once the transactional id is initialised first (O2): whatever an
-// earlier incarnation left open is decided before positions are read.
+// start makes the clients and joins the group. Under exactly-once the transactional id is initialised (O2) while the group
+// driver joins on its own goroutine: the first of either may have to wait until a fresh cluster has made an internal topic.
+// What the driver says is heard in the loop only, so whatever an earlier incarnation left open is decided before positions
+// are read.
 func (t *Thread) start() error {
 	producer, err := t.cfg.newProducer()
 	if err != nil {
 		return err
 	}
 	t.sink = newSink(t.ctx, producer)
-	if t.cfg.exactlyOnce() {
-		ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
-		defer cancel()
-		if _, _, err := producer.ProducerID(ctx); err != nil {
-			return fmt.Errorf("initialising the transactional id %s: %w", t.cfg.TransactionalID, err)
-		}
-	}
 	client, err := t.cfg.newConsumer()
 	if err != nil {
 		return err
@@ -122,6 +119,19 @@ func (t *Thread) start() error {
 		return err
 	}
 	t.group = driver
+	return t.initTransactionalID(producer)
+}
+
+// initTransactionalID is O2.
+func (t *Thread) initTransactionalID(producer *kgo.Client) error {
+	if !t.cfg.exactlyOnce() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
+	defer cancel()
+	if _, _, err := producer.ProducerID(ctx); err != nil {
+		return fmt.Errorf("initialising the transactional id %s: %w", t.cfg.TransactionalID, err)
+	}
 	return nil
 }
 

@@ -184,7 +184,12 @@ func (r removalReport) print(w io.Writer, form string) error {
 
 // warn names the members that were still in the group: the coordinator cannot tell whether a process behind an unexpired
 // session still runs, and removing it then has no lasting effect.
+//
+// A group without static members is worth a word too: it may be a typing mistake in its name.
 func (r removalReport) warn(w io.Writer, hosts map[string]string) {
+	if len(hosts) == 0 {
+		fmt.Fprintf(w, "note: group %s has no static members, or does not exist: is the name right?\n", r.Group)
+	}
 	for _, each := range r.Results {
 		host, ok := hosts[each.InstanceID]
 		if ok && (each.Result == resultRemoved || each.Result == resultWouldRemove) {
