@@ -65,7 +65,7 @@ func TestUncommittedIsCountedInWords(t *testing.T) {
 	}
 }
 
-// awaitFlush must see every directory written, not only one.
+// awaitFlush must see every task written, not only one, and must not wait for those that the worker has no more.
 func TestAwaitFlushWaitsForEveryTask(t *testing.T) {
 	dir := t.TempDir()
 	w := &worker{dir: dir}
@@ -85,15 +85,16 @@ func TestAwaitFlushWaitsForEveryTask(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	table("a", time.Now())
-	table("b", after.Add(-time.Second))
+	table("word-counts-repartition_0", time.Now())
+	table("word-counts-repartition_1", after.Add(-time.Second))
+	table("word-counts-repartition_2", after.Add(-time.Second)) // moved away
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.awaitFlush(ended, after); err == nil {
+	if err := w.awaitFlush(ended, []int{0, 1}, after); err == nil {
 		t.Error("one of two tasks was not flushed, and nobody waited")
 	}
-	table("b", time.Now())
-	if err := w.awaitFlush(t.Context(), after); err != nil {
+	table("word-counts-repartition_1", time.Now())
+	if err := w.awaitFlush(t.Context(), []int{0, 1}, after); err != nil {
 		t.Error(err)
 	}
 }

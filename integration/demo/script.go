@@ -41,7 +41,7 @@ func (d *demo) script(ctx context.Context) error {
 		return err
 	}
 	d.say("waiting for %s to write the preloaded state to its disk", victim.clientID)
-	if err := victim.awaitFlush(ctx, preloaded); err != nil {
+	if err := victim.awaitFlush(ctx, stateful(before, victim), preloaded); err != nil {
 		return err
 	}
 	if before, err = d.settled(ctx); err != nil {

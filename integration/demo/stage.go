@@ -98,26 +98,28 @@ func (w *worker) awaitReady(ctx context.Context) error {
 	return w.Await(ctx, "state RUNNING", func() (bool, error) { return w.rest.Ready(ctx) })
 }
 
-// awaitFlush waits until every task with state has written to its disk after a moment.
-func (w *worker) awaitFlush(ctx context.Context, after time.Time) error {
+// awaitFlush waits until the tasks that count these partitions have written to their disk after a moment. Directories of tasks
+// that the worker had for a moment while the group came together stay behind and are never written again.
+func (w *worker) awaitFlush(ctx context.Context, partitions []int, after time.Time) error {
 	return w.Await(ctx, "flush of all state", func() (bool, error) {
-		latest := map[string]time.Time{} // by directory: the newest table
+		latest := map[int]time.Time{} // by partition: the newest table
 		err := filepath.WalkDir(w.dir, func(name string, entry fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(name) != ".sst" {
+			var partition int
+			if err != nil || filepath.Ext(name) != ".sst" || !scanTask(filepath.Base(filepath.Dir(name)), &partition) {
 				return ignoreGone(err)
 			}
 			info, err := entry.Info()
-			if err == nil && info.ModTime().After(latest[filepath.Dir(name)]) {
-				latest[filepath.Dir(name)] = info.ModTime()
+			if err == nil && info.ModTime().After(latest[partition]) {
+				latest[partition] = info.ModTime()
 			}
 			return ignoreGone(err)
 		})
-		for _, at := range latest {
-			if at.Before(after) {
+		for _, p := range partitions {
+			if latest[p].Before(after) {
 				return false, err
 			}
 		}
-		return len(latest) > 0, err
+		return true, err
 	})
 }
 
@@ -146,7 +148,7 @@ func stateful(g proc.Group, w *worker) (partitions []int) {
 func scanTask(task string, partition *int) bool {
 	at := strings.LastIndexByte(task, '_')
 	_, err := fmt.Sscanf(task[at+1:], "%d", partition)
-	return err == nil && task[:at] != lines
+	return err == nil && at > 0 && task[:at] != lines
 }
 
 // ask asks every worker about its own threads.
