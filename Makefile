@@ -17,7 +17,7 @@ COMMIT_MS ?= 1000
 OUT     ?= bench.jsonl
 PORT    ?= 19092
 kafka    = $(GO) run ./integration/kafka/cmd/kafka
-unit     = $(shell $(GO) list ./... | grep -v -e /integration -e /examples -e /cmd/)
+unit     = $(shell GOTOOLCHAIN=$(GOTOOLCHAIN) $(GO) list ./... | grep -v -e /integration -e /examples -e /cmd/)
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test check fmt vet race test-kafka test-clients model mutants diff-kafka demo chaos bench bench-kafka clean
