@@ -165,6 +165,33 @@ func TestRestoreWaitsForAnOpenTransaction(t *testing.T) {
 	app.end()
 }
 
+// A transaction that an earlier incarnation of a thread left open is ended when the thread starts, long before its time-out:
+// otherwise everything behind it would stay invisible, to the application as well.
+func TestStartEndsTheTransactionOfTheEarlierIncarnation(t *testing.T) {
+	f := newFixture(t)
+	cfg := f.config("wc-0")
+	cfg.Guarantee = streams.ExactlyOnce
+	earlier, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...), kgo.TransactionalID("wordcount-wc-0-StreamThread-1-consumer"),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionTimeout(10*time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer earlier.Close()
+	if err := earlier.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	for p := range int32(partitions) {
+		if err := earlier.ProduceSync(t.Context(), &kgo.Record{Topic: "lines", Partition: p, Value: []byte("never counted")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, _ := wordCount()
+	app := f.start(b, cfg)
+	f.produce(poem...)
+	f.countsUntil(poemCounts)
+	app.end()
+}
+
 // Source records that were deleted before they were processed are a gap that is counted, not the end.
 func TestPositionOutOfRangeIsReset(t *testing.T) {
 	f := newFixture(t)
