@@ -22,6 +22,7 @@ const (
 	batchDeltaAt       = 23
 	batchProducerAt    = 43
 	batchEpochAt       = 51
+	batchSequenceAt    = 53
 	batchHeaderSize    = 61
 
 	attributeTransactional = 1 << 4

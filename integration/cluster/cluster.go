@@ -61,7 +61,7 @@ func (c *Cluster) start(cfg config) error {
 	if err := c.dir.sign(c.listener.tcp.Addr().String()); err != nil {
 		return err
 	}
-	sequences, err := c.recover()
+	sequences, err := c.recover(cfg.points)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *Cluster) start(cfg config) error {
 }
 
 // recover puts the data directory right and returns where producers stand in the offsets topic.
-func (c *Cluster) recover() (sequences map[int64]sequence, err error) {
+func (c *Cluster) recover(p points) (sequences map[int64]sequence, err error) {
 	clean, err := c.dir.takeClean()
 	if err != nil {
 		return nil, err
@@ -85,14 +85,14 @@ func (c *Cluster) recover() (sequences map[int64]sequence, err error) {
 	switch {
 	case clean:
 		c.recovery = Recovery{Existing: true, Clean: true}
-		sequences, err = c.dir.sequences()
 	case c.dir.exists(kfakeMeta):
-		sequences = map[int64]sequence{} // kfake has forgotten them too
-		c.recovery, err = recoverLogs(c.dir)
+		if c.recovery, err = recoverLogs(c.dir, p); err != nil {
+			return nil, err
+		}
 	default:
 		return map[int64]sequence{}, nil
 	}
-	if err != nil {
+	if sequences, err = c.dir.sequences(); err != nil {
 		return nil, err
 	}
 	return sequences, restoreEnds(c.dir)
@@ -119,6 +119,7 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	if err != nil {
 		return nil, err
 	}
+	cfg.points.reach(atLoad)
 	c.run()
 	topics := newTopics(c.broker, c.groups.post)
 	if err := topics.refresh(ctx); err != nil {
@@ -128,12 +129,13 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	c.groups.post(coordinator.Loaded{Partition: 0, Records: records})
 	return &front{
 		versions: served, groups: c.groups, topics: topics, log: c.log, tail: c.tail, intents: c.intents,
-		epochs: newEpochs(), dir: c.dir, broker: c.broker, logger: cfg.logger,
+		epochs: newEpochs(), dir: c.dir, broker: c.broker, logger: cfg.logger, points: cfg.points,
 	}, nil
 }
 
 // prepareTopics shuts out producers that a crash has cut off and creates what is missing.
 func (c *Cluster) prepareTopics(ctx context.Context, cfg config) error {
+	cfg.points.reach(atFence)
 	if err := fenceNoted(ctx, c.dir, c.broker); err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func (c *Cluster) loadOffsets(ctx context.Context, cfg config, node int32, seque
 	}
 	order := &sync.Mutex{}
 	c.log = newOffsetLog(c.broker, topicID, node, cfg.logger, order)
-	c.log.post, c.log.sequences = c.groups.post, sequences
+	c.log.post, c.log.sequences, c.log.points = c.groups.post, sequences, cfg.points
 	for _, r := range records {
 		if r.Txn != nil {
 			c.log.open[r.Txn.ProducerID] = struct{}{}

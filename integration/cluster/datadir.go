@@ -152,7 +152,7 @@ func (d *dataDir) takeClean() (bool, error) {
 	return false, fmt.Errorf("cluster: %w", err)
 }
 
-// sequences reads how far each producer has come in the offsets topic, which kfake writes down at an orderly stop. An
+// sequences reads how far each producer has come in the offsets topic: kfake's file, or recovery's. An
 // append in a producer's name has to go on from there: from 0, kfake would take it for a repetition and drop it.
 func (d *dataDir) sequences() (map[int64]sequence, error) {
 	found := map[int64]sequence{}
@@ -163,14 +163,7 @@ func (d *dataDir) sequences() (map[int64]sequence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	var file struct {
-		Windows []struct {
-			PID     int64  `json:"pid"`
-			Topic   string `json:"topic"`
-			Epoch   int16  `json:"epoch"`
-			NextSeq int32  `json:"next_seq"`
-		} `json:"windows"`
-	}
+	var file storedWindows
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return nil, fmt.Errorf("cluster: %s: %w", d.file(kfakeSequences), err)
 	}

@@ -27,6 +27,7 @@ type front struct {
 	dir      *dataDir
 	broker   *broker
 	logger   *slog.Logger
+	points   points
 }
 
 func (f *front) route(fr frame) (destination, error) {
@@ -111,7 +112,9 @@ func (f *front) endTxn(req *kmsg.EndTxnRequest) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
+	f.points.reach(atEndTxn)
 	return verdict{after: func(response []byte) {
+		f.points.reach(atEndedTxn)
 		done()
 		f.epochs.learn(kmsg.NewPtrEndTxnResponse(), req.Version, response)
 		f.awaitMarkers()

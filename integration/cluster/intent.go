@@ -33,9 +33,10 @@ type intent struct {
 	producerID    int64
 	producerEpoch int16
 	commit        bool
+	ownEpoch      bool // no other transaction has this epoch (EndTxn from version 5 on, KIP-890)
 }
 
-const intentSize = 16 // checksum 4, producer id 8, epoch 2, commit 1, and one to spare
+const intentSize = 16 // checksum 4, producer id 8, epoch 2, commit 1, own epoch 1
 
 func (i intent) encode() []byte {
 	b := make([]byte, intentSize)
@@ -43,6 +44,9 @@ func (i intent) encode() []byte {
 	binary.BigEndian.PutUint16(b[12:], uint16(i.producerEpoch))
 	if i.commit {
 		b[14] = 1
+	}
+	if i.ownEpoch {
+		b[15] = 1
 	}
 	binary.BigEndian.PutUint32(b, crc32.Checksum(b[4:], castagnoli))
 	return b
@@ -57,19 +61,20 @@ func decodeIntent(b []byte) (intent, bool) {
 		producerID:    int64(binary.BigEndian.Uint64(b[4:])),
 		producerEpoch: int16(binary.BigEndian.Uint16(b[12:])),
 		commit:        b[14] == 1,
+		ownEpoch:      b[15] == 1,
 	}, true
 }
 
-// readIntents returns the transactions that were being committed at a crash.
-func readIntents(d *dataDir) (map[intent]bool, error) {
+// readIntents returns the transactions that were being ended at a crash, by producer id.
+func readIntents(d *dataDir) (map[int64]intent, error) {
 	raw, err := os.ReadFile(d.file(intentsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	found := map[intent]bool{}
+	found := map[int64]intent{}
 	for ; len(raw) >= intentSize; raw = raw[intentSize:] {
 		if i, ok := decodeIntent(raw[:intentSize]); ok {
-			found[i] = true
+			found[i.producerID] = i
 		}
 	}
 	return found, nil
@@ -93,7 +98,7 @@ func (t *intents) begin(req *kmsg.EndTxnRequest) (done func(), err error) {
 		slot = t.allot()
 		t.slots[req.ProducerID] = slot
 	}
-	i := intent{req.ProducerID, req.ProducerEpoch, req.Commit}
+	i := intent{req.ProducerID, req.ProducerEpoch, req.Commit, req.Version >= 5}
 	if _, err := t.file.WriteAt(i.encode(), slot*intentSize); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}

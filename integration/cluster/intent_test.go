@@ -146,7 +146,7 @@ func TestIntentSlotsAreReused(t *testing.T) {
 		t.Errorf("%d slots for at most 2 producers at a time", book.count)
 	}
 	found, err := readIntents(d)
-	if err != nil || len(found) != 2 || !found[intent{7, 3, true}] || !found[intent{8, 3, true}] {
+	if err != nil || len(found) != 2 || found[7] != (intent{7, 3, true, false}) || found[8] != (intent{8, 3, true, false}) {
 		t.Errorf("the file holds %v, %v", found, err)
 	}
 }

@@ -47,6 +47,7 @@ type offsetLog struct {
 	node    int32
 	post    func(coordinator.Event)
 	logger  *slog.Logger
+	points  points
 	order   *sync.Mutex // held from a transactional append until it is reported; see tail
 
 	mu    sync.Mutex
@@ -196,7 +197,9 @@ func (l *offsetLog) verify(txn coordinator.Txn) *kerr.Error {
 
 // produce appends one batch and returns when it is in the log.
 func (l *offsetLog) produce(txnID *string, batch []byte) *kerr.Error {
+	l.points.reach(atAppend)
 	err := l.broker.appendOffsets(l.ctx, l.topicID, l.node, txnID, batch)
+	l.points.reach(atAppended)
 	if refused, ok := errors.AsType[*kerr.Error](err); ok {
 		return refused
 	}

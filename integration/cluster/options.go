@@ -21,6 +21,7 @@ type config struct {
 	rebalanceDelay    time.Duration
 	defaultPartitions int32
 	logger            *slog.Logger
+	points            points // of logger
 }
 
 type topicSpec struct {
@@ -38,6 +39,7 @@ func newConfig(opts []Option) (config, error) {
 	for _, opt := range opts {
 		opt(&cfg)
 	}
+	cfg.points = newPoints(cfg.logger)
 	return cfg, cfg.validate()
 }
 
