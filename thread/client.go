@@ -42,6 +42,14 @@ func (c *Config) newConsumer() (*kgo.Client, error) {
 	return client, nil
 }
 
+// configuredSizes are the largest fetches that the client was made for, also by the user's own options.
+func configuredSizes(client *kgo.Client) fetchSizes {
+	return fetchSizes{
+		max:          client.OptValue(kgo.FetchMaxBytes).(int32),
+		maxPartition: client.OptValue(kgo.FetchMaxPartitionBytes).(int32),
+	}
+}
+
 // newProducer makes a client that produces, transactionally under exactly-once.
 func (c *Config) newProducer() (*kgo.Client, error) {
 	opts := append([]kgo.Opt{}, c.Client...)

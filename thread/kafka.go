@@ -28,6 +28,7 @@ type consumer interface {
 	PollRecords(ctx context.Context, maxRecords int) kgo.Fetches
 	AddConsumePartitions(map[string]map[int32]kgo.Offset)
 	RemoveConsumePartitions(map[string][]int32)
+	UpdateFetchMaxBytes(maxBytes, maxPartBytes int32)
 }
 
 // producing is the part of a Kafka client that produces.

@@ -20,18 +20,21 @@ const failedPollPause = 100 * time.Millisecond
 type fetcher struct {
 	client     consumer
 	maxRecords int
+	sizes      fetchSizes
 	batches    chan kgo.Fetches
 	cancel     context.CancelFunc
 	done       chan kgo.Fetches // closed at the end; may first hold a batch that nobody took
 }
 
-func newFetcher(client consumer, maxRecords int) *fetcher {
-	return &fetcher{client: client, maxRecords: maxRecords, batches: make(chan kgo.Fetches)}
+func newFetcher(client consumer, maxRecords int, sizes fetchSizes) *fetcher {
+	return &fetcher{client: client, maxRecords: maxRecords, sizes: sizes, batches: make(chan kgo.Fetches)}
 }
 
 // start begins to poll. The caller must stop before it starts again.
 func (f *fetcher) start(ctx context.Context) {
 	ctx, f.cancel = context.WithCancel(ctx)
+	f.sizes.partition = min(firstFetchBytes, f.sizes.maxPartition)
+	f.sizes.ask(f.client)
 	f.done = make(chan kgo.Fetches, 1)
 	go f.run(ctx, f.done)
 }
@@ -43,6 +46,7 @@ func (f *fetcher) run(ctx context.Context, done chan<- kgo.Fetches) {
 		if batch.IsClientClosed() {
 			return
 		}
+		f.sizes.polled(f.client, batch.NumRecords(), f.maxRecords)
 		if batch.Err0() != nil && ctx.Err() != nil {
 			return // only the end of our own wait
 		}
@@ -68,3 +72,25 @@ func (f *fetcher) stop() (kgo.Fetches, bool) {
 	batch, ok := <-f.done
 	return batch, ok
 }
+
+// firstFetchBytes is how much of a partition the first fetch after a change of partitions asks for.
+const firstFetchBytes = 32 << 10
+
+// fetchSizes lets fetches grow from small to the configured size. One fetch brings the records of all partitions of a broker,
+// and the client sends the next only when it is used up: behind a long first fetch of a source with a backlog, the
+// repartition topic that this very backlog fills would have to wait until all of it is processed.
+type fetchSizes struct {
+	max, maxPartition int32 // bytes, as configured
+	partition         int32 // asked for now
+}
+
+// polled doubles what is asked for once a fetch is used up, which a poll of fewer records than it could have brought tells.
+func (s *fetchSizes) polled(client consumer, records, most int) {
+	if records == 0 || records >= most || s.partition >= s.maxPartition {
+		return
+	}
+	s.partition = min(2*s.partition, s.maxPartition)
+	s.ask(client)
+}
+
+func (s *fetchSizes) ask(client consumer) { client.UpdateFetchMaxBytes(s.max, s.partition) }

@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,7 +15,10 @@ import (
 type fakeConsumer struct {
 	consumer // calls that a test does not expect end in a nil pointer
 	polls    chan kgo.Fetches
+	sizes    []int32 // of a partition, as asked for
 }
+
+func (f *fakeConsumer) UpdateFetchMaxBytes(_, partition int32) { f.sizes = append(f.sizes, partition) }
 
 func (f *fakeConsumer) PollRecords(ctx context.Context, _ int) kgo.Fetches {
 	select {
@@ -33,7 +37,7 @@ func offsetOf(f kgo.Fetches) int64 { return f.Records()[0].Offset }
 
 func TestFetcherHandsOverOneBatchAtATime(t *testing.T) {
 	client := &fakeConsumer{polls: make(chan kgo.Fetches)}
-	f := newFetcher(client, 10)
+	f := newFetcher(client, 10, fetchSizes{})
 	f.start(t.Context())
 	client.polls <- fetched(1)
 	select {
@@ -56,7 +60,7 @@ func TestFetcherHandsOverOneBatchAtATime(t *testing.T) {
 // What was polled before partitions changed must come out of stop, never after the next start.
 func TestStopReturnsTheBatchInHand(t *testing.T) {
 	client := &fakeConsumer{polls: make(chan kgo.Fetches)}
-	f := newFetcher(client, 10)
+	f := newFetcher(client, 10, fetchSizes{})
 	f.start(t.Context())
 	client.polls <- fetched(7)
 	batch, ok := f.stop()
@@ -71,6 +75,29 @@ func TestStopReturnsTheBatchInHand(t *testing.T) {
 	f.stop()
 	if _, ok := f.stop(); ok {
 		t.Error("a second stop returned a batch")
+	}
+}
+
+func TestFetchesGrowToTheConfiguredSize(t *testing.T) {
+	client := &fakeConsumer{polls: make(chan kgo.Fetches, 1)}
+	f := newFetcher(client, 2, fetchSizes{max: 1 << 20, maxPartition: 100 << 10})
+	poll := func(records int) {
+		batch := kgo.Fetches{{Topics: []kgo.FetchTopic{{Topic: "in", Partitions: []kgo.FetchPartition{{}}}}}}
+		batch[0].Topics[0].Partitions[0].Records = make([]*kgo.Record, records)
+		client.polls <- batch
+		<-f.batches
+	}
+	f.start(t.Context())
+	poll(2) // there may be more of this fetch
+	poll(0)
+	poll(1)
+	poll(1)
+	poll(1)
+	f.stop()
+	f.start(t.Context()) // with other partitions
+	f.stop()
+	if want := []int32{32 << 10, 64 << 10, 100 << 10, 32 << 10}; !slices.Equal(client.sizes, want) {
+		t.Errorf("asked for %d bytes of a partition, want %d", client.sizes, want)
 	}
 }
 

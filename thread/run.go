@@ -113,7 +113,7 @@ func (t *Thread) start() error {
 		return err
 	}
 	t.requests, t.consumer = client, client
-	t.fetcher = newFetcher(client, t.cfg.MaxPollRecords)
+	t.fetcher = newFetcher(client, t.cfg.MaxPollRecords, configuredSizes(client))
 	driver, err := classic.Start(t.ctx, t.groupConfig())
 	if err != nil {
 		return err
