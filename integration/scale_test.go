@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/integration/proc"
@@ -96,7 +95,7 @@ func (s *scaled) finish(t *testing.T) int32 {
 // removes all ids in one batch. Exactly one generation passes.
 func TestScaleInByOneBatch(t *testing.T) {
 	s := scaleOutAndIn(t, 30*time.Second)
-	removals, err := metadata.RemoveInstances(s.ctx, kadm.NewClient(newClient(t)), s.AppID, "scaled in", s.surplus)
+	removals, err := metadata.RemoveInstances(s.ctx, newClient(t), s.AppID, "scaled in", s.surplus)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +108,7 @@ func TestScaleInByOneBatch(t *testing.T) {
 		t.Errorf("%d generations have passed, want 1", passed)
 	}
 	// S140: the same ids again, and one that nobody ever had, are gone already, which is no failure.
-	removals, err = metadata.RemoveInstances(s.ctx, kadm.NewClient(newClient(t)), s.AppID, "scaled in", append(s.surplus, "absent"))
+	removals, err = metadata.RemoveInstances(s.ctx, newClient(t), s.AppID, "scaled in", append(s.surplus, "absent"))
 	if err != nil {
 		t.Fatal(err)
 	}

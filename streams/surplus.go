@@ -29,7 +29,7 @@ func (p *process) removeSurplus(ctx context.Context) error {
 		}
 	}
 	slices.Sort(surplus)
-	removals, err := metadata.RemoveInstances(ctx, adm, cfg.AppID, fmt.Sprintf("%s runs %d threads now", cfg.ClientID, cfg.Threads), surplus)
+	removals, err := metadata.RemoveInstances(ctx, p.admin, cfg.AppID, fmt.Sprintf("%s runs %d threads now", cfg.ClientID, cfg.Threads), surplus)
 	if err != nil {
 		return failure(KindBroker, fmt.Errorf("streams.Config.RemoveSurplus: %w", err))
 	}

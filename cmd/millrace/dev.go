@@ -54,9 +54,9 @@ func (t *topicFlags) Set(s string) error {
 }
 
 // runDev serves the embedded cluster until ctx ends.
-func runDev(ctx context.Context, s stdio, args []string) error {
+func runDev(ctx context.Context, t *terminal, args []string) error {
 	var f devFlags
-	flags := newFlags(s, "dev", "[-listen host:port] [-data-dir dir] [flags]",
+	flags := t.flags("[-listen host:port] [-data-dir dir] [flags]",
 		"Serves an embedded Kafka cluster of one node to any Kafka client, for development and tests.\nEverything acknowledged survives a kill of the process when -data-dir is given. There is no authentication.")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:9092", "`host:port` to listen on; port 0 picks a free one")
 	flags.StringVar(&f.advertise, "advertise", "", "`host:port` to tell clients, if they cannot reach the one listened on")
@@ -67,10 +67,10 @@ func runDev(ctx context.Context, s stdio, args []string) error {
 	flags.StringVar(&f.admin, "admin", "", "`host:port` for the HTTP admin side (/admin/v1); without it there is none")
 	flags.BoolVar(&f.verbose, "v", false, "log what the cluster does")
 	flags.Var(&f.topics, "topic", "`name:partitions` of a topic to create if it is missing; may be repeated")
-	if err := parse(flags, args); err != nil {
+	if err := t.parse(flags, args); err != nil {
 		return err
 	}
-	opts, err := f.options(s.err)
+	opts, err := f.options(t.err)
 	if err != nil {
 		return err
 	}
@@ -82,12 +82,12 @@ func runDev(ctx context.Context, s stdio, args []string) error {
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
-	f.announce(s, c, side)
+	f.announce(t.stdio, c, side)
 	select {
 	case <-ctx.Done():
 	case err = <-side.failed:
 	}
-	fmt.Fprintln(s.err, "stopping")
+	fmt.Fprintln(t.err, "stopping")
 	return errors.Join(err, side.close(), c.Close())
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -42,19 +41,20 @@ type expectReport struct {
 }
 
 // runExpect tells a group which instance ids it is going to have.
-func runExpect(ctx context.Context, s stdio, args []string) error {
+func runExpect(ctx context.Context, t *terminal, args []string) error {
 	var f expectFlags
-	flags := newFlags(s, "expect", operateSynopsis+" [-remove-now] [-refuse-others] [-wait d] instance-id,…",
+	flags := t.flags(operateSynopsis+" [-remove-now] [-refuse-others] [-wait d] instance-id,…",
 		"Says which static members a group is going to have, so that scaling costs one rebalance: new ones wait for each other, and\n"+
 			"those that are no longer expected leave together. No ids turn it off.\n\n"+
 			"With -admin the coordinator keeps the list. Brokers have no such list, so with -brokers it is compared with the group:\n"+
-			"-wait waits until nobody is missing, and -remove-now removes the others in one LeaveGroup. Exit status 1 while somebody is missing after -wait.")
+			"-wait waits until nobody is missing, and -remove-now removes the others in one LeaveGroup. Exit status 1 while somebody is missing after -wait.",
+		formText, formJSON)
 	f.register(flags)
 	flags.BoolVar(&f.removeNow, "remove-now", false, "remove members that are not expected at once; with -admin without it they leave when all of them are offline")
 	flags.BoolVar(&f.refuseOthers, "refuse-others", false, "refuse new static members that are not on the list (-admin only)")
 	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for those who are missing")
-	if err := flags.Parse(args); err != nil {
-		return usageOf(err)
+	if err := t.parseWithArgs(flags, args); err != nil {
+		return err
 	}
 	f.ids = splitIDs(flags.Args()...)
 	if err := f.check(); err != nil {
@@ -62,10 +62,10 @@ func runExpect(ctx context.Context, s stdio, args []string) error {
 	}
 	f.timeout += f.wait
 	if f.admin != "" {
-		return f.withAdmin(ctx, func(ctx context.Context, c *admin.Client) error { return f.tell(ctx, s.out, c) })
+		return f.withAdmin(ctx, func(ctx context.Context, c *admin.Client) error { return f.tell(ctx, t, c) })
 	}
 	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error {
-		return f.compare(ctx, s.out, kadm.NewClient(client))
+		return f.compare(ctx, t, client)
 	})
 }
 
@@ -82,7 +82,7 @@ func (f *expectFlags) check() error {
 }
 
 // tell gives the coordinator the list.
-func (f *expectFlags) tell(ctx context.Context, out io.Writer, c *admin.Client) error {
+func (f *expectFlags) tell(ctx context.Context, t *terminal, c *admin.Client) error {
 	if _, err := c.Expect(ctx, f.group, admin.Expected{InstanceIDs: f.ids, RefuseOthers: f.refuseOthers, RemoveNow: f.removeNow}); err != nil {
 		return err
 	}
@@ -102,13 +102,13 @@ func (f *expectFlags) tell(ctx context.Context, out io.Writer, c *admin.Client) 
 		return err
 	}
 	report.How = howList
-	return f.print(out, report)
+	return f.print(t, report)
 }
 
 // compare does with a broker's requests what can be done.
-func (f *expectFlags) compare(ctx context.Context, out io.Writer, adm *kadm.Client) error {
+func (f *expectFlags) compare(ctx context.Context, t *terminal, client *kgo.Client) error {
 	look := func(ctx context.Context) (members, newcomers []string, err error) {
-		hosts, err := metadata.StaticInstances(ctx, adm, f.group)
+		hosts, err := metadata.StaticInstances(ctx, kadm.NewClient(client), f.group)
 		return slices.Sorted(maps.Keys(hosts)), nil, err
 	}
 	report, err := f.await(ctx, look)
@@ -117,7 +117,7 @@ func (f *expectFlags) compare(ctx context.Context, out io.Writer, adm *kadm.Clie
 	}
 	report.How = howCompare
 	if f.removeNow && len(report.Others) > 0 {
-		removals, err := metadata.RemoveInstances(ctx, adm, f.group, "not expected", report.Others)
+		removals, err := metadata.RemoveInstances(ctx, client, f.group, "not expected", report.Others)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (f *expectFlags) compare(ctx context.Context, out io.Writer, adm *kadm.Clie
 		}
 		report.Others = []string{}
 	}
-	return f.print(out, report)
+	return f.print(t, report)
 }
 
 // await looks until nobody is missing or the wait is over.
@@ -177,19 +177,19 @@ func (f *expectFlags) report(members, newcomers []string) expectReport {
 }
 
 // print tells, and fails if somebody was waited for in vain.
-func (f *expectFlags) print(w io.Writer, r expectReport) error {
-	if f.form == formJSON {
-		if err := printJSON(w, r); err != nil {
+func (f *expectFlags) print(t *terminal, r expectReport) error {
+	if t.form == formJSON {
+		if err := t.json(r); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(w, "group %s expects: %s (%s)\n", r.Group, orDash(r.Expected), r.How)
+		fmt.Fprintf(t.out, "group %s expects: %s (%s)\n", r.Group, orDash(r.Expected), r.How)
 		for _, line := range []struct {
 			name string
 			ids  []string
 		}{{"waiting for the others", r.Waiting}, {"missing", r.Missing}, {"not expected", r.Others}, {"removed", r.Removed}} {
 			if len(line.ids) > 0 {
-				fmt.Fprintf(w, "%s: %s\n", line.name, orDash(line.ids))
+				fmt.Fprintf(t.out, "%s: %s\n", line.name, orDash(line.ids))
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -41,28 +40,29 @@ type forceReport struct {
 }
 
 // runForceRebalance makes a group of static members rebalance now.
-func runForceRebalance(ctx context.Context, s stdio, args []string) error {
+func runForceRebalance(ctx context.Context, t *terminal, args []string) error {
 	var f forceFlags
-	flags := newFlags(s, "force-rebalance", operateSynopsis+" [-deadline d] [-instance-ids a,b]",
+	flags := t.flags(operateSynopsis+" [-deadline d] [-instance-ids a,b]",
 		"Makes a group of static members rebalance now, and says how it was done.\n\n"+
 			"With -admin the coordinator does it: whoever does not rejoin within -deadline is out, and exactly one generation passes.\n"+
 			"Brokers have no such request, so with -brokers it is emulated: -instance-ids names members that are gone for good, which are\n"+
 			"removed in one LeaveGroup; without, the group is only made to rebalance, which coordinators from Kafka 4.0 on do when an id\n"+
 			"leaves that has not joined yet, and members that are away stay until their session or the rebalance timeout ends.\n\n"+
-			"Refused for a group that is rebalancing, that has dynamic members, or that has none.")
+			"Refused for a group that is rebalancing, that has dynamic members, or that has none.",
+		formText, formJSON)
 	f.register(flags)
 	flags.DurationVar(&f.deadline, "deadline", 0, "how long members have to rejoin (-admin only); 0, or more than that, is their rebalance timeout")
 	flags.StringVar(&f.ids, "instance-ids", "", "`ids` of members that are gone, separated by commas (-brokers only)")
-	if err := parse(flags, args); err != nil {
+	if err := t.parse(flags, args); err != nil {
 		return err
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
 	if f.admin != "" {
-		return f.force(ctx, s.out)
+		return f.force(ctx, t)
 	}
-	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error { return f.emulate(ctx, s.out, client) })
+	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error { return f.emulate(ctx, t, client) })
 }
 
 func (f *forceFlags) check() error {
@@ -78,7 +78,7 @@ func (f *forceFlags) check() error {
 }
 
 // force asks the coordinator. The time limit is that of the answer, which comes when the deadline is over at the latest.
-func (f *forceFlags) force(ctx context.Context, out io.Writer) error {
+func (f *forceFlags) force(ctx context.Context, t *terminal) error {
 	return f.withAdmin(ctx, func(ctx context.Context, c *admin.Client) error {
 		change, err := c.ForceRebalance(ctx, f.group, admin.Force{Deadline: admin.Duration(f.deadline)})
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -87,12 +87,12 @@ func (f *forceFlags) force(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return f.print(out, forceReport{f.group, howCoordinator, &change.Before, &change.After, change.Removed, change.Kept})
+		return f.print(t, forceReport{f.group, howCoordinator, &change.Before, &change.After, change.Removed, change.Kept})
 	})
 }
 
 // emulate does what can be done with the requests that a broker has.
-func (f *forceFlags) emulate(ctx context.Context, out io.Writer, client *kgo.Client) error {
+func (f *forceFlags) emulate(ctx context.Context, t *terminal, client *kgo.Client) error {
 	d, err := describeGroup(ctx, client, f.group)
 	if err == nil {
 		err = refuseForce(d)
@@ -110,7 +110,7 @@ func (f *forceFlags) emulate(ctx context.Context, out io.Writer, client *kgo.Cli
 	if err != nil {
 		return err
 	}
-	return f.print(out, report)
+	return f.print(t, report)
 }
 
 // refuseForce makes the refusals of the coordinator from what DescribeGroups tells. The group may change in between:
@@ -134,7 +134,7 @@ func refuseForce(d kadm.DescribedGroup) error {
 }
 
 func removeGone(ctx context.Context, client *kgo.Client, group string, ids []string) (removed []string, err error) {
-	removals, err := metadata.RemoveInstances(ctx, kadm.NewClient(client), group, "forced rebalance", ids)
+	removals, err := metadata.RemoveInstances(ctx, client, group, "forced rebalance", ids)
 	if err != nil {
 		return nil, err
 	}
@@ -208,14 +208,14 @@ func seeRebalance(ctx context.Context, client *kgo.Client, before kadm.Described
 	}
 }
 
-func (f *forceFlags) print(w io.Writer, r forceReport) error {
-	if f.form == formJSON {
-		return printJSON(w, r)
+func (f *forceFlags) print(t *terminal, r forceReport) error {
+	if t.form == formJSON {
+		return t.json(r)
 	}
-	fmt.Fprintf(w, "group %s rebalances (%s)\n", r.Group, r.How)
+	fmt.Fprintf(t.out, "group %s rebalances (%s)\n", r.Group, r.How)
 	if r.After != nil {
-		fmt.Fprintf(w, "generation %d, was %d\nkept: %s\n", *r.After, *r.Before, orDash(r.Kept))
+		fmt.Fprintf(t.out, "generation %d, was %d\nkept: %s\n", *r.After, *r.Before, orDash(r.Kept))
 	}
-	_, err := fmt.Fprintf(w, "removed: %s\n", orDash(r.Removed))
+	_, err := fmt.Fprintf(t.out, "removed: %s\n", orDash(r.Removed))
 	return err
 }

@@ -19,36 +19,32 @@ import (
 	"github.com/millrace-io/millrace/metadata/rest"
 )
 
-// The output forms of -o.
-const (
-	formTable = "table"
-	formJSON  = "json"
-	formText  = "text"
-)
-
 // runInstances lists a group, from its coordinator or from the REST side of one of the application's processes.
-func runInstances(ctx context.Context, s stdio, args []string) error {
+func runInstances(ctx context.Context, t *terminal, args []string) error {
 	var (
 		broker brokerFlags
 		from   string
-		form   string
 	)
-	flags := newFlags(s, "instances", "(-brokers host:port,… -group g | -url http://host:port) [-o table|json|text]",
-		"Lists every member (stream thread) of an application's group. -o text prints one instance id a line.")
+	flags := t.flags("(-brokers host:port,… -group g | -url http://host:port)",
+		"Lists every member (stream thread) of an application's group. -o text prints one instance id a line.",
+		formTable, formJSON, formText)
 	broker.register(flags)
 	flags.StringVar(&from, "url", "", "the REST side of one of the application's processes, `http://host:port`, to be asked instead of brokers")
-	flags.StringVar(&form, "o", formTable, "output `form`: table, json or text")
-	if err := parse(flags, args); err != nil {
+	if err := t.parse(flags, args); err != nil {
 		return err
-	}
-	if form != formTable && form != formJSON && form != formText {
-		return usagef("-o is %q: want table, json or text", form)
 	}
 	list, err := listInstances(ctx, broker, from)
 	if err != nil {
 		return err
 	}
-	return printInstances(s.out, list, form)
+	switch t.form {
+	case formJSON:
+		return t.json(list)
+	case formText:
+		_, err := io.WriteString(t.out, list.Text())
+		return err
+	}
+	return printInstances(t.out, list)
 }
 
 func listInstances(ctx context.Context, broker brokerFlags, from string) (rest.InstancesResponse, error) {
@@ -65,7 +61,7 @@ func listInstances(ctx context.Context, broker brokerFlags, from string) (rest.I
 	err := broker.with(ctx, func(ctx context.Context, adm *kadm.Client) error {
 		snapshot, err := metadata.Describe(ctx, adm, broker.group, nil)
 		if err == nil && snapshot.State == "Dead" {
-			err = fmt.Errorf("there is no group %q", broker.group)
+			err = noGroup(broker.group, "")
 		}
 		list = rest.GroupInstances(snapshot, snapshot.Taken)
 		return err
@@ -115,14 +111,7 @@ func restError(body []byte) string {
 	return fmt.Sprintf("%.200q", body)
 }
 
-func printInstances(w io.Writer, list rest.InstancesResponse, form string) error {
-	switch form {
-	case formJSON:
-		return printJSON(w, list)
-	case formText:
-		_, err := io.WriteString(w, list.Text())
-		return err
-	}
+func printInstances(w io.Writer, list rest.InstancesResponse) error {
 	fmt.Fprintf(w, "group %s: %s, %d members\n", list.Group, list.GroupState, len(list.Instances))
 	if len(list.Instances) == 0 {
 		return nil
@@ -172,10 +161,4 @@ func shortTasks(names []string) string {
 		}
 	}
 	return cmp.Or(strings.Join(parts, " "), "-")
-}
-
-func printJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
 }

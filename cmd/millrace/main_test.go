@@ -39,6 +39,11 @@ func TestRemoveMembersFailsWhenOneIDFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cluster.Close()
+	cluster.ControlKey(kmsg.DescribeGroups.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
+		resp.Groups = []kmsg.DescribeGroupsResponseGroup{{Group: "g", State: "Stable"}}
+		return resp, nil, true
+	})
 	var reasons []string
 	cluster.ControlKey(kmsg.LeaveGroup.Int16(), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		resp := req.ResponseKind().(*kmsg.LeaveGroupResponse)

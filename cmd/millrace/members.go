@@ -16,13 +16,14 @@ import (
 )
 
 // runMembers lists the members of any group, as its coordinator sees them.
-func runMembers(ctx context.Context, s stdio, args []string) error {
+func runMembers(ctx context.Context, t *terminal, args []string) error {
 	var f operateFlags
-	flags := newFlags(s, "members", operateSynopsis+" [-o text|json]",
+	flags := t.flags(operateSynopsis,
 		"Lists the members of a group: member id, instance id, host, state and what is assigned to each.\n"+
-			"With -admin the embedded cluster also tells which members are offline or spare, and who waits to join.")
+			"With -admin the embedded cluster also tells which members are offline or spare, and who waits to join.",
+		formText, formJSON)
 	f.register(flags)
-	if err := parse(flags, args); err != nil {
+	if err := t.parse(flags, args); err != nil {
 		return err
 	}
 	if err := f.check(); err != nil {
@@ -34,20 +35,20 @@ func runMembers(ctx context.Context, s stdio, args []string) error {
 			if err != nil {
 				return err
 			}
-			if f.form == formJSON {
-				return printJSON(s.out, g)
+			if t.form == formJSON {
+				return t.json(g)
 			}
-			return printGroup(s.out, g)
+			return printGroup(t.out, g)
 		})
 	}
 	list, err := listInstances(ctx, f.brokerFlags, "")
 	if err != nil {
 		return err
 	}
-	if f.form == formJSON {
-		return printJSON(s.out, list)
+	if t.form == formJSON {
+		return t.json(list)
 	}
-	return printMembers(s.out, list)
+	return printMembers(t.out, list)
 }
 
 // memberTable has the columns of both ways.

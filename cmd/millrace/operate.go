@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/integration/cluster/admin"
@@ -18,13 +19,11 @@ import (
 type operateFlags struct {
 	brokerFlags
 	admin string
-	form  string
 }
 
 func (f *operateFlags) register(flags *flag.FlagSet) {
 	f.brokerFlags.register(flags)
 	flags.StringVar(&f.admin, "admin", "", "the admin side of an embedded cluster, `http://host:port` (millrace dev -admin), to be asked instead of brokers")
-	flags.StringVar(&f.form, "o", formText, "output `form`: text or json")
 }
 
 // synopsis is how both ways are called.
@@ -32,8 +31,6 @@ const operateSynopsis = "(-admin http://host:port | -brokers host:port,…) -gro
 
 func (f *operateFlags) check() error {
 	switch {
-	case f.form != formText && f.form != formJSON:
-		return usagef("-o is %q: want text or json", f.form)
 	case f.admin == "":
 		return f.brokerFlags.check()
 	case f.brokers != "":
@@ -60,36 +57,27 @@ func (f *operateFlags) withAdmin(ctx context.Context, fn func(ctx context.Contex
 	return nil
 }
 
-// describeGroup asks for one group.
+// describeGroup asks for one group. One that does not exist is an error: its name may be mistyped.
 func describeGroup(ctx context.Context, client *kgo.Client, group string) (kadm.DescribedGroup, error) {
 	described, err := kadm.NewClient(client).DescribeGroups(ctx, group)
 	if err != nil {
 		return kadm.DescribedGroup{}, fmt.Errorf("describe group %q: %w", group, err)
 	}
-	d := described[group]
-	if d.Err != nil {
+	switch d := described[group]; {
+	case d.State == "Dead" && d.Err == nil, errors.Is(d.Err, kerr.GroupIDNotFound):
+		return d, noGroup(group, d.ErrMessage)
+	case d.Err != nil:
 		return d, fmt.Errorf("describe group %q: %w", group, d.Err)
+	default:
+		return d, nil
 	}
-	return d, nil
 }
 
-// splitIDs reads lists of ids that are separated by commas, without repeats.
-func splitIDs(lists ...string) []string {
-	var ids []string
-	for _, list := range lists {
-		for _, id := range strings.Split(list, ",") {
-			if id = strings.TrimSpace(id); id != "" && !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-		}
+// noGroup says that a group does not exist, or that it is one of another protocol, which coordinators tell in words only.
+func noGroup(group, said string) error {
+	err := fmt.Errorf("there is no group %q", group)
+	if strings.Contains(said, "not a classic group") {
+		return fmt.Errorf("group %q has another group protocol than classic: %s", group, said)
 	}
-	return ids
-}
-
-// orDash shows an empty list.
-func orDash(ids []string) string {
-	if len(ids) == 0 {
-		return "-"
-	}
-	return strings.Join(ids, ", ")
+	return hinted{err, "check -group (an application's group is its AppID) and -brokers (is it the right cluster?)"}
 }

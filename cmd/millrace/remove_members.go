@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/millrace-io/millrace/metadata"
 )
 
-// What became of an instance id.
+// What became of a member.
 const (
 	resultRemoved     = "removed"
 	resultWouldRemove = "would remove"
@@ -22,9 +22,12 @@ const (
 	resultFailed      = "failed"
 )
 
-// removal is the outcome for one instance id.
+// removal is the outcome for one member: a static one has an instance id, a dynamic one a member id.
 type removal struct {
-	InstanceID string `json:"instance_id"`
+	InstanceID string `json:"instance_id,omitempty"`
+	MemberID   string `json:"member_id,omitempty"`
+	Kind       string `json:"kind"` // static or dynamic
+	ClientHost string `json:"client_host,omitempty"`
 	Result     string `json:"result"`
 	Error      string `json:"error,omitempty"`
 }
@@ -39,143 +42,188 @@ type removalReport struct {
 // removeFlags are the flags of remove-members.
 type removeFlags struct {
 	brokerFlags
+	all    bool
 	ids    string
 	from   string
 	reason string
 	dryRun bool
-	form   string
 }
 
-// runRemoveMembers removes static members in one batch, so that the group rebalances once.
-func runRemoveMembers(ctx context.Context, s stdio, args []string) error {
+// runRemoveMembers removes members in one batch, so that the group rebalances once.
+func runRemoveMembers(ctx context.Context, t *terminal, args []string) error {
 	var f removeFlags
-	flags := newFlags(s, "remove-members", "-brokers host:port,… -group g (-instance-ids a,b | -instance-ids-from file|-) [-reason text] [-dry-run] [-o text|json]",
+	flags := t.flags("-brokers host:port,… -group g (-instance-ids a,b | -instance-ids-from file|- | -all) [-reason text] [-dry-run]",
 		"Removes static members that will not come back, so that their tasks move at once instead of at the end of their session.\n"+
-			"Stop the processes first: a member whose process still runs joins again as a new one.")
+			"All are removed in one LeaveGroup, so that the group rebalances once. Stop the processes first: a member whose process\n"+
+			"still runs joins again as a new one.\n\n"+
+			"-all removes every member of the group, as RemoveMembersFromConsumerGroupOptions without members does in Kafka's Admin:\n"+
+			"static ones by their instance ids, dynamic ones, which have none, by their member ids.\n\n"+
+			"Exit status 1 if any removal failed. An id that is not in the group is already gone, which is no failure; a group that does\n"+
+			"not exist is one. On secured brokers the command needs the operation READ on the group, with -dry-run DESCRIBE.",
+		formText, formJSON)
 	f.register(flags)
+	flags.BoolVar(&f.all, "all", false, "every member, static or dynamic")
 	flags.StringVar(&f.ids, "instance-ids", "", "group instance `ids`, separated by commas")
-	flags.StringVar(&f.from, "instance-ids-from", "", "`file` with one group instance id a line; - is standard input")
+	flags.StringVar(&f.from, "instance-ids-from", "", "`file` with one group instance id a line, blank lines and # comments aside; - is standard input")
 	flags.StringVar(&f.reason, "reason", "removed by millrace remove-members", "why, for the coordinator's log; cut after 255 characters")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
-	flags.StringVar(&f.form, "o", formText, "output `form`: text or json")
-	if err := parse(flags, args); err != nil {
+	if err := t.parse(flags, args); err != nil {
 		return err
 	}
 	if err := f.check(); err != nil {
 		return err
 	}
-	ids, err := f.instanceIDs(s.in)
+	ids, err := f.instanceIDs(t)
 	if err != nil {
 		return err
 	}
-	return f.with(ctx, func(ctx context.Context, adm *kadm.Client) error { return f.remove(ctx, s, adm, ids) })
+	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error { return f.remove(ctx, t, client, ids) })
 }
 
 func (f *removeFlags) check() error {
+	named := f.ids != "" || f.from != ""
 	switch {
-	case f.form != formText && f.form != formJSON:
-		return usagef("-o is %q: want text or json", f.form)
-	case f.ids == "" && f.from == "":
-		return usagef("-instance-ids or -instance-ids-from is missing")
+	case f.all && named:
+		return usagef("-all goes without -instance-ids and -instance-ids-from")
+	case !f.all && !named:
+		return usagef("-instance-ids or -instance-ids-from is missing, or -all for every member")
 	}
 	return f.brokerFlags.check()
 }
 
-// instanceIDs collects the ids without repeats. None at all is an error: a broken pipe must not look like success.
-func (f *removeFlags) instanceIDs(stdin io.Reader) ([]string, error) {
-	ids := strings.Split(f.ids, ",")
+// instanceIDs collects the ids without repeats.
+func (f *removeFlags) instanceIDs(t *terminal) ([]string, error) {
+	ids := splitIDs(f.ids)
 	if f.from != "" {
-		text, err := readAll(f.from, stdin)
+		more, err := readIDs(f.from, t.in)
 		if err != nil {
 			return nil, fmt.Errorf("-instance-ids-from: %w", err)
 		}
-		ids = append(ids, strings.Split(text, "\n")...)
+		ids = splitIDs(append(ids, more...)...)
 	}
-	var unique []string
-	for _, id := range ids {
-		if id = strings.TrimSpace(id); id != "" && !slices.Contains(unique, id) {
-			unique = append(unique, id)
-		}
+	if len(ids) == 0 && !f.all {
+		return nil, usagef("there are no instance ids in -instance-ids %q", f.ids)
 	}
-	if len(unique) == 0 {
-		return nil, fmt.Errorf("there are no instance ids in the input")
-	}
-	return unique, nil
+	return ids, nil
 }
 
-func readAll(name string, stdin io.Reader) (string, error) {
-	if name == "-" {
-		text, err := io.ReadAll(stdin)
-		return string(text), err
-	}
-	text, err := os.ReadFile(name)
-	return string(text), err
-}
-
-// remove does it and reports; an id that failed makes the command fail.
-func (f *removeFlags) remove(ctx context.Context, s stdio, adm *kadm.Client, ids []string) error {
-	hosts, err := metadata.StaticInstances(ctx, adm, f.group)
+// remove does it and reports; a member that failed makes the command fail.
+func (f *removeFlags) remove(ctx context.Context, t *terminal, client *kgo.Client, ids []string) error {
+	group, err := describeGroup(ctx, client, f.group)
 	if err != nil {
 		return err
 	}
+	members := named(ids)
+	if f.all {
+		members = everyone(group)
+	}
+	present := hosts(group)
 	report := removalReport{Group: f.group, DryRun: f.dryRun}
 	if f.dryRun {
-		report.Results = planRemoval(hosts, ids)
+		report.plan(members, present)
 	} else {
-		removals, err := metadata.RemoveInstances(ctx, adm, f.group, f.reason, ids)
+		removals, err := metadata.RemoveMembers(ctx, client, f.group, f.reason, members)
 		if err != nil {
 			return err
 		}
-		report.Results = results(removals)
+		report.tell(removals, present)
 	}
-	if err := report.print(s.out, f.form); err != nil {
+	if err := report.print(t); err != nil {
 		return err
 	}
-	report.warn(s.err, hosts)
+	report.warn(t, group)
 	if slices.ContainsFunc(report.Results, func(r removal) bool { return r.Result == resultFailed }) {
 		return errTold
 	}
 	return nil
 }
 
-func planRemoval(hosts map[string]string, ids []string) []removal {
-	var results []removal
+func named(ids []string) []metadata.MemberName {
+	var members []metadata.MemberName
 	for _, id := range ids {
-		result := resultGone
-		if _, ok := hosts[id]; ok {
-			result = resultWouldRemove
-		}
-		results = append(results, removal{InstanceID: id, Result: result})
+		members = append(members, metadata.MemberName{InstanceID: id})
 	}
-	return results
+	return members
 }
 
-// results puts what became of each id into the report's words.
-func results(removals []metadata.Removal) []removal {
-	var list []removal
-	for _, r := range removals {
-		each := removal{InstanceID: r.InstanceID, Result: resultRemoved}
+// everyone names the members of a group.
+func everyone(group kadm.DescribedGroup) []metadata.MemberName {
+	var members []metadata.MemberName
+	for _, m := range group.Members {
+		members = append(members, nameOf(m))
+	}
+	return members
+}
+
+func nameOf(m kadm.DescribedGroupMember) metadata.MemberName {
+	if m.InstanceID != nil {
+		return metadata.MemberName{InstanceID: *m.InstanceID}
+	}
+	return metadata.MemberName{MemberID: m.MemberID}
+}
+
+// hosts maps the members of a group to the hosts of their clients.
+func hosts(group kadm.DescribedGroup) map[metadata.MemberName]string {
+	present := map[metadata.MemberName]string{}
+	for _, m := range group.Members {
+		present[nameOf(m)] = cmp.Or(m.ClientHost, "unknown")
+	}
+	return present
+}
+
+// add appends an outcome.
+func (r *removalReport) add(m metadata.MemberName, host, result string, err error) {
+	each := removal{InstanceID: m.InstanceID, MemberID: m.MemberID, Kind: "static", ClientHost: host, Result: result}
+	if m.InstanceID == "" {
+		each.Kind = "dynamic"
+	}
+	if err != nil {
+		each.Error = err.Error()
+	}
+	r.Results = append(r.Results, each)
+}
+
+// plan says what a removal would do.
+func (r *removalReport) plan(members []metadata.MemberName, present map[metadata.MemberName]string) {
+	for _, m := range members {
+		host, ok := present[m]
+		if ok {
+			r.add(m, host, resultWouldRemove, nil)
+		} else {
+			r.add(m, "", resultGone, nil)
+		}
+	}
+}
+
+// tell says what a removal has done.
+func (r *removalReport) tell(removals []metadata.Removal, present map[metadata.MemberName]string) {
+	for _, each := range removals {
 		switch {
-		case r.Err != nil:
-			each.Result, each.Error = resultFailed, r.Err.Error()
-		case r.Gone:
-			each.Result = resultGone
+		case each.Err != nil:
+			r.add(each.MemberName, present[each.MemberName], resultFailed, each.Err)
+		case each.Gone:
+			r.add(each.MemberName, "", resultGone, nil)
+		default:
+			r.add(each.MemberName, present[each.MemberName], resultRemoved, nil)
 		}
-		list = append(list, each)
 	}
-	return list
 }
 
-func (r removalReport) print(w io.Writer, form string) error {
-	if form == formJSON {
-		return printJSON(w, r)
+func (r *removalReport) print(t *terminal) error {
+	if t.form == formJSON {
+		r.Results = append([]removal{}, r.Results...) // [] and not null
+		return t.json(r)
 	}
 	for _, each := range r.Results {
-		line := each.InstanceID + ": " + each.Result
+		line := each.InstanceID
+		if each.Kind == "dynamic" {
+			line = each.MemberID + " (dynamic)"
+		}
+		line += ": " + each.Result
 		if each.Error != "" {
 			line += ": " + each.Error
 		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
+		if _, err := fmt.Fprintln(t.out, line); err != nil {
 			return err
 		}
 	}
@@ -184,17 +232,21 @@ func (r removalReport) print(w io.Writer, form string) error {
 
 // warn names the members that were still in the group: the coordinator cannot tell whether a process behind an unexpired
 // session still runs, and removing it then has no lasting effect.
-//
-// A group without static members is worth a word too: it may be a typing mistake in its name.
-func (r removalReport) warn(w io.Writer, hosts map[string]string) {
-	if len(hosts) == 0 {
-		fmt.Fprintf(w, "note: group %s has no static members, or does not exist: is the name right?\n", r.Group)
+func (r *removalReport) warn(t *terminal, group kadm.DescribedGroup) {
+	if len(group.Members) == 0 {
+		t.note("group %s has no members", r.Group)
 	}
+	var live []string
 	for _, each := range r.Results {
-		host, ok := hosts[each.InstanceID]
-		if ok && (each.Result == resultRemoved || each.Result == resultWouldRemove) {
-			fmt.Fprintf(w, "note: the session of %s (client host %s) had not ended: if its process still runs, it joins again as a new member; stop it first\n",
-				each.InstanceID, cmp.Or(host, "unknown"))
+		if each.Result == resultRemoved || each.Result == resultWouldRemove {
+			live = append(live, fmt.Sprintf("%s (client host %s)", cmp.Or(each.InstanceID, each.MemberID), each.ClientHost))
 		}
+	}
+	if len(live) > 0 {
+		t.note("the coordinator cannot tell whether these still run, as their sessions had not ended: %s; a process that still runs joins again as a new member: stop it first",
+			strings.Join(live, ", "))
+	}
+	if r.DryRun && len(live) > 0 && len(group.AuthorizedOperations) > 0 && !slices.Contains(group.AuthorizedOperations, kmsg.ACLOperationRead) {
+		t.note("you lack the operation READ on group %s: the removal would be refused", r.Group)
 	}
 }

@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txt. Each script has an embedded cluster at $BROKERS and $ADMIN, the REST side of an application at $URL,
-// and the command "join group instance…", which makes static members that each own one task.
+// and the command "join group instance…", which makes static members that each own one task; one whose name begins with dynamic has
+// no instance id.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -58,7 +59,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// join makes args[1:] the static members of group args[0]: all in one generation, owned by one process.
+// join makes args[1:] the members of group args[0]: all in one generation, owned by one process.
 func join(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: join group instance…")
@@ -85,7 +86,10 @@ func joinOne(ctx context.Context, brokers, group, instance string, want int) err
 	}
 	defer client.Close()
 	request := kmsg.NewPtrJoinGroupRequest()
-	request.Group, request.InstanceID = group, &instance
+	request.Group = group
+	if !strings.HasPrefix(instance, "dynamic") {
+		request.InstanceID = &instance
+	}
 	request.ProtocolType, request.SessionTimeoutMillis, request.RebalanceTimeoutMillis = codec.ProtocolType, 120_000, 10_000
 	protocol := kmsg.NewJoinGroupRequestProtocol()
 	protocol.Name = codec.ProtocolName
@@ -97,14 +101,17 @@ func joinOne(ctx context.Context, brokers, group, instance string, want int) err
 		if err != nil {
 			return err
 		}
-		if err := kerr.ErrorForCode(joined.ErrorCode); err != nil {
+		request.MemberID = joined.MemberID
+		switch err := kerr.ErrorForCode(joined.ErrorCode); {
+		case errors.Is(err, kerr.MemberIDRequired):
+			continue
+		case err != nil:
 			return fmt.Errorf("join %s: %w", instance, err)
 		}
-		request.MemberID = joined.MemberID
 		if joined.LeaderID == joined.MemberID && len(joined.Members) < want {
 			continue // the others were not quick enough; a leader that joins again begins another generation
 		}
-		switch err := syncOne(ctx, client, group, instance, joined); {
+		switch err := syncOne(ctx, client, request, joined); {
 		case errors.Is(err, kerr.RebalanceInProgress):
 		case err != nil:
 			return fmt.Errorf("sync %s: %w", instance, err)
@@ -115,9 +122,9 @@ func joinOne(ctx context.Context, brokers, group, instance string, want int) err
 }
 
 // syncOne gives, as the leader, each member a task.
-func syncOne(ctx context.Context, client *kgo.Client, group, instance string, joined *kmsg.JoinGroupResponse) error {
+func syncOne(ctx context.Context, client *kgo.Client, join *kmsg.JoinGroupRequest, joined *kmsg.JoinGroupResponse) error {
 	request := kmsg.NewPtrSyncGroupRequest()
-	request.Group, request.MemberID, request.InstanceID, request.Generation = group, joined.MemberID, &instance, joined.Generation
+	request.Group, request.MemberID, request.InstanceID, request.Generation = join.Group, joined.MemberID, join.InstanceID, joined.Generation
 	request.ProtocolType, request.Protocol = joined.ProtocolType, joined.Protocol
 	for i, m := range joined.Members {
 		assignment := kmsg.NewSyncGroupRequestGroupAssignment()

@@ -7,8 +7,9 @@ import (
 )
 
 // runVersion prints what the Go toolchain wrote into the binary.
-func runVersion(_ context.Context, s stdio, args []string) error {
-	if err := parse(newFlags(s, "version", "", "Prints the module version, the revision and the Go version."), args); err != nil {
+func runVersion(_ context.Context, t *terminal, args []string) error {
+	flags := t.flags("", "Prints the module version, the revision and the Go version.", formText, formJSON)
+	if err := t.parse(flags, args); err != nil {
 		return err
 	}
 	info, ok := debug.ReadBuildInfo()
@@ -21,6 +22,9 @@ func runVersion(_ context.Context, s stdio, args []string) error {
 			revision = setting.Value
 		}
 	}
-	fmt.Fprintf(s.out, "millrace %s (%s) %s\n", info.Main.Version, revision, info.GoVersion)
-	return nil
+	if t.form == formJSON {
+		return t.json(map[string]string{"version": info.Main.Version, "revision": revision, "go": info.GoVersion})
+	}
+	_, err := fmt.Fprintf(t.out, "millrace %s (%s) %s\n", info.Main.Version, revision, info.GoVersion)
+	return err
 }
