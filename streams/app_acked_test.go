@@ -27,24 +27,24 @@ func TestNothingIsCommittedBeforeItIsAcknowledged(t *testing.T) {
 		}}
 		plain := cfg
 		cfg.KafkaOptions = append(cfg.KafkaOptions, refuse.option())
-		b, _ := wordCount()
+		b, _ := f.wordCount()
 		app := f.start(b, cfg)
 		f.settled(8, app)
 		f.produce(poem...)
 		e := as(t, app.wait(), streams.KindProduce)
-		if e.Topic != "wordcount-word-counts-repartition" {
+		if e.Topic != f.repartition() {
 			t.Errorf("the error is about topic %q: %v", e.Topic, e)
 		}
-		committed, err := kadm.NewClient(f.client).FetchOffsets(t.Context(), "wordcount")
+		committed, err := f.admin().FetchOffsets(t.Context(), f.app)
 		if err != nil {
 			t.Fatal(err)
 		}
 		committed.Each(func(o kadm.OffsetResponse) {
-			if o.Topic == "lines" && o.At > 0 {
-				t.Errorf("lines partition %d is committed up to %d", o.Partition, o.At)
+			if o.Topic == f.lines && o.At > 0 {
+				t.Errorf("%s partition %d is committed up to %d", o.Topic, o.Partition, o.At)
 			}
 		})
-		b, _ = wordCount()
+		b, _ = f.wordCount()
 		app = f.start(b, plain)
 		if g == streams.ExactlyOnce { // at-least-once has counted some of it twice: the brokers did take the records
 			f.countsUntil(poemCounts)

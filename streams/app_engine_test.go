@@ -35,7 +35,7 @@ func TestDiskStaysFull(t *testing.T) {
 	streams.SetEngineWrapper(t, func(e statestore.Engine) statestore.Engine { return &fullDisk{e, &full, new(atomic.Int64)} })
 	cfg := f.config("wc-0")
 	cfg.Guarantee = streams.ExactlyOnce
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	f.produce(poem...)
 	f.countsUntil(poemCounts)
@@ -47,7 +47,7 @@ func TestDiskStaysFull(t *testing.T) {
 	mentions(t, err, "no space left", "make room", "/state")
 
 	full.Store(false)
-	b, _ = wordCount()
+	b, _ = f.wordCount()
 	app = f.start(b, cfg)
 	f.produce(poem...)
 	f.countsUntil(map[string]int64{"the": 7, "mill": 4, "grinds": 2, "race": 4, "runs": 2, "disk": 1, "is": 1, "full": 1})
@@ -60,7 +60,7 @@ func TestDiskFullForAWhile(t *testing.T) {
 	var full atomic.Bool
 	var refused atomic.Int64
 	streams.SetEngineWrapper(t, func(e statestore.Engine) statestore.Engine { return &fullDisk{e, &full, &refused} })
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, f.config("wc-0"))
 	f.produce(poem...)
 	f.countsUntil(poemCounts)
@@ -79,7 +79,7 @@ func TestSlowFunctionOutlastsItsTransaction(t *testing.T) {
 	f := newFixture(t)
 	var slow atomic.Bool
 	b := streams.NewBuilder()
-	b.Stream("lines", serde.Bytes, serde.String).
+	b.Stream(f.lines, serde.Bytes, serde.String).
 		GroupBy(func(_ []byte, w string) string {
 			if w == "slow" && slow.CompareAndSwap(true, false) {
 				time.Sleep(1500 * time.Millisecond) // real time passes for the broker, too: that is what is tested
@@ -87,7 +87,7 @@ func TestSlowFunctionOutlastsItsTransaction(t *testing.T) {
 			return w
 		}, serde.String).
 		Count("word-counts").
-		ToStream().To("counts", serde.String, serde.Int64)
+		ToStream().To(f.counts, serde.String, serde.Int64)
 	cfg := f.config("wc-0")
 	cfg.Guarantee, cfg.Threads, cfg.TransactionTimeout = streams.ExactlyOnce, 1, time.Second
 	cfg.CommitInterval = 900 * time.Millisecond // so that a transaction is open when the slow record comes, most of the time

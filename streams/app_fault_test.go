@@ -13,7 +13,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/millrace-io/millrace/integration/cluster"
 	"github.com/millrace-io/millrace/membership"
 	"github.com/millrace-io/millrace/statestore"
 	"github.com/millrace-io/millrace/streams"
@@ -39,7 +38,7 @@ func (f *fixture) run(b *streams.Builder, cfg streams.Config) error {
 func TestMissingSourceTopic(t *testing.T) {
 	f := newFixture(t)
 	b := streams.NewBuilder()
-	b.Stream("no-such-topic", serde.Bytes, serde.String).To("counts", serde.Bytes, serde.String)
+	b.Stream("no-such-topic", serde.Bytes, serde.String).To(f.counts, serde.Bytes, serde.String)
 	err := f.run(b, f.config("wc-0"))
 	if e := as(t, err, streams.KindTopic); e.Topic != "no-such-topic" {
 		t.Errorf("the error is about topic %q", e.Topic)
@@ -50,7 +49,7 @@ func TestMissingSourceTopic(t *testing.T) {
 func TestMissingSinkTopic(t *testing.T) {
 	f := newFixture(t)
 	b := streams.NewBuilder()
-	b.Stream("lines", serde.Bytes, serde.String).To("no-such-sink", serde.Bytes, serde.String)
+	b.Stream(f.lines, serde.Bytes, serde.String).To("no-such-sink", serde.Bytes, serde.String)
 	err := f.run(b, f.config("wc-0"))
 	if e := as(t, err, streams.KindTopic); e.Topic != "no-such-sink" {
 		t.Errorf("the error is about topic %q", e.Topic)
@@ -60,17 +59,14 @@ func TestMissingSinkTopic(t *testing.T) {
 
 // Two topics that feed one state must have equal partition counts, or a key's records would meet in different tasks.
 func TestSourceTopicsWithUnequalPartitions(t *testing.T) {
-	c, err := cluster.Start(cluster.Topic("orders", 4), cluster.Topic("returns", 3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	f := newClient(t, c.Brokers())
+	f := newClient(t, brokers(t))
+	f.create(4, f.lines)
+	f.create(3, f.counts)
 	b := streams.NewBuilder()
-	b.StreamTopics([]string{"orders", "returns"}, serde.String, serde.String).GroupByKey().Count("by-key")
-	err = f.run(b, f.config("wc-0"))
+	b.StreamTopics([]string{f.lines, f.counts}, serde.String, serde.String).GroupByKey().Count("by-key")
+	err := f.run(b, f.config("wc-0"))
 	as(t, err, streams.KindTopic)
-	mentions(t, err, "orders has 4", "returns has 3", "repartition one side")
+	mentions(t, err, f.lines+" has 4", f.counts+" has 3", "repartition one side")
 }
 
 func TestBrokerNotReachable(t *testing.T) {
@@ -81,7 +77,7 @@ func TestBrokerNotReachable(t *testing.T) {
 	addr := listener.Addr().String()
 	listener.Close()
 	f := newClient(t, []string{addr})
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	cfg := f.config("wc-0")
 	cfg.StartTimeout = 300 * time.Millisecond
 	err = f.run(b, cfg)
@@ -95,19 +91,19 @@ func TestUserPanicEndsTheApplicationWithItsPlace(t *testing.T) {
 	log := new(strings.Builder) // the handler locks it, and nothing is logged after the end
 	cfg := f.config("wc-0")
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
-	b.Stream("lines", serde.Bytes, serde.String).
+	b.Stream(f.lines, serde.Bytes, serde.String).
 		MapValues(func(s string) string {
 			if s == "boom" {
 				panic("the mill broke")
 			}
 			return s
 		}, streams.Named("grind")).
-		To("counts", serde.Bytes, serde.String)
+		To(f.counts, serde.Bytes, serde.String)
 	app := f.start(b, cfg)
 	f.produce("fine", "boom")
 	err := app.wait()
 	e := as(t, err, streams.KindProcess)
-	if e.Topic != "lines" || e.Operator != "grind" || e.Offset < 0 || e.Partition < 0 || e.Task == "" || e.Thread == "" || len(e.Stack) == 0 {
+	if e.Topic != f.lines || e.Operator != "grind" || e.Offset < 0 || e.Partition < 0 || e.Task == "" || e.Thread == "" || len(e.Stack) == 0 {
 		t.Errorf("the error lacks coordinates: %+v", e)
 	}
 	mentions(t, err, "panic: the mill broke")
@@ -122,11 +118,11 @@ func TestUserPanicEndsTheApplicationWithItsPlace(t *testing.T) {
 func TestGoexitInAUserFunctionEndsTheApplication(t *testing.T) {
 	f := newFixture(t)
 	b := streams.NewBuilder()
-	b.Stream("lines", serde.Bytes, serde.String).
+	b.Stream(f.lines, serde.Bytes, serde.String).
 		Peek(func([]byte, string) { runtime.Goexit() }).
-		GroupByKey().Count("counts")
+		GroupByKey().Count("by-key")
 	app := f.start(b, f.config("wc-0"))
-	f.produceRecord(&kgo.Record{Topic: "lines", Key: []byte("k"), Value: []byte("v")})
+	f.produceRecord(&kgo.Record{Topic: f.lines, Key: []byte("k"), Value: []byte("v")})
 	err := app.wait()
 	as(t, err, streams.KindProcess)
 	mentions(t, err, "Goexit")
@@ -136,17 +132,17 @@ func TestGoexitInAUserFunctionEndsTheApplication(t *testing.T) {
 }
 
 func TestUndecodableRecord(t *testing.T) {
-	build := func() *streams.Builder {
+	build := func(f *fixture) *streams.Builder {
 		b := streams.NewBuilder()
-		b.Stream("lines", serde.Bytes, serde.Int64).To("counts", serde.Bytes, serde.Int64)
+		b.Stream(f.lines, serde.Bytes, serde.Int64).To(f.counts, serde.Bytes, serde.Int64)
 		return b
 	}
 	t.Run("fails by default", func(t *testing.T) {
 		f := newFixture(t)
-		app := f.start(build(), f.config("wc-0"))
-		f.produceRecord(&kgo.Record{Topic: "lines", Key: []byte("k"), Value: []byte("abc")})
+		app := f.start(build(f), f.config("wc-0"))
+		f.produceRecord(&kgo.Record{Topic: f.lines, Key: []byte("k"), Value: []byte("abc")})
 		err := app.wait()
-		if e := as(t, err, streams.KindDecode); e.Topic != "lines" || e.Offset != 0 {
+		if e := as(t, err, streams.KindDecode); e.Topic != f.lines || e.Offset != 0 {
 			t.Errorf("coordinates: %+v", e)
 		}
 	})
@@ -154,18 +150,18 @@ func TestUndecodableRecord(t *testing.T) {
 		f := newFixture(t)
 		cfg := f.config("wc-0")
 		cfg.OnDecodeError = func(e *streams.Error, r streams.RawRecord) streams.Decision {
-			if string(r.Value) != "abc" || e.Topic != "lines" {
+			if string(r.Value) != "abc" || e.Topic != f.lines {
 				t.Errorf("asked about %q of %s", r.Value, e.Topic)
 			}
 			return streams.Skip
 		}
-		app := f.start(build(), cfg)
-		f.produceRecord(&kgo.Record{Topic: "lines", Key: []byte("k"), Value: []byte("abc")})
+		app := f.start(build(f), cfg)
+		f.produceRecord(&kgo.Record{Topic: f.lines, Key: []byte("k"), Value: []byte("abc")})
 		good, err := serde.Int64.Append(nil, 42)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.produceRecord(&kgo.Record{Topic: "lines", Key: []byte("k"), Value: good})
+		f.produceRecord(&kgo.Record{Topic: f.lines, Key: []byte("k"), Value: good})
 		f.countsUntil(map[string]int64{"k": 42})
 		dropped := 0.0
 		families, err := app.Gatherer().Gather()
@@ -191,18 +187,18 @@ func TestUndecodableRecord(t *testing.T) {
 func TestFencedByADuplicate(t *testing.T) {
 	guarantees(t, func(t *testing.T, g streams.Guarantee) {
 		f := newFixture(t)
-		b, _ := wordCount()
+		b, _ := f.wordCount()
 		cfg := f.config("wc-0")
 		cfg.Guarantee = g
 		older := f.start(b, cfg)
 		older.until(streams.Running)
 
 		cfg.StateDir = t.TempDir()
-		b, _ = wordCount()
+		b, _ = f.wordCount()
 		newer := f.start(b, cfg)
 		err := older.wait()
 		as(t, err, streams.KindFenced)
-		mentions(t, err, "wc-0-StreamThread-", "wordcount", "client id")
+		mentions(t, err, "wc-0-StreamThread-", f.app, "client id")
 		var fenced *membership.FencedError
 		if !errors.As(err, &fenced) {
 			t.Errorf("%v does not wrap a FencedError", err)
@@ -216,13 +212,13 @@ func TestFencedByADuplicate(t *testing.T) {
 // A second start on the same state directory fails before it says anything to the group, so it fences nobody.
 func TestSameStateDirectoryTwice(t *testing.T) {
 	f := newFixture(t)
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	cfg := f.config("wc-0")
 	first := f.start(b, cfg)
 	first.untilSpread(4)
 	generation := first.Threads()[0].Generation
 
-	b, _ = wordCount()
+	b, _ = f.wordCount()
 	err := f.run(b, cfg)
 	as(t, err, streams.KindState)
 	mentions(t, err, cfg.StateDir)
@@ -236,20 +232,15 @@ func TestSameStateDirectoryTwice(t *testing.T) {
 
 func TestStateDirectoryOfAnotherCluster(t *testing.T) {
 	f := newFixture(t)
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	cfg := f.config("wc-0")
 	app := f.start(b, cfg)
 	app.until(streams.Running)
 	app.end()
 
-	other, err := cluster.Start(cluster.Topic("lines", partitions), cluster.Topic("counts", partitions))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
-	b, _ = wordCount()
-	cfg.Brokers = other.Brokers()
-	err = f.run(b, cfg)
+	b, _ = f.wordCount()
+	cfg.Brokers = embedded(t)
+	err := f.run(b, cfg)
 	as(t, err, streams.KindState)
 	var identity *statestore.IdentityError
 	if !errors.As(err, &identity) || identity.What != statestore.ClusterMismatch {
@@ -260,7 +251,7 @@ func TestStateDirectoryOfAnotherCluster(t *testing.T) {
 // State that was made by another application is refused, never overwritten.
 func TestStateDirectoryOfAnotherApplication(t *testing.T) {
 	f := newFixture(t)
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	cfg := f.config("wc-0")
 	app := f.start(b, cfg)
 	app.until(streams.Running)
@@ -268,12 +259,12 @@ func TestStateDirectoryOfAnotherApplication(t *testing.T) {
 	f.countsUntil(poemCounts)
 	app.end()
 
-	if err := os.Rename(filepath.Join(cfg.StateDir, "wordcount"), filepath.Join(cfg.StateDir, "other")); err != nil {
+	if err := os.Rename(filepath.Join(cfg.StateDir, f.app), filepath.Join(cfg.StateDir, "other")); err != nil {
 		t.Fatal(err)
 	}
-	b, _ = wordCount()
+	b, _ = f.wordCount()
 	cfg.AppID = "other"
 	err := f.run(b, cfg)
 	as(t, err, streams.KindState)
-	mentions(t, err, "other", "wordcount")
+	mentions(t, err, "other", f.app)
 }

@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestFencedByAnyAnswer(t *testing.T) {
 			w := watched(&cfg)
 			cfg.KafkaOptions = append(cfg.KafkaOptions, (&forger{key, fence}).option())
 			f.produce(poem...)
-			b, _ := wordCount()
+			b, _ := f.wordCount()
 			app := f.start(b, cfg)
 			if key == kmsg.LeaveGroup { // only a member that stops sends it
 				f.settled(8, app)
@@ -65,10 +66,10 @@ func TestFencedByAnyAnswer(t *testing.T) {
 			}
 			e := as(t, app.wait(), streams.KindFenced)
 			fenced, ok := errors.AsType[*membership.FencedError](e)
-			if !ok || fenced.InstanceID != "wc-0-StreamThread-1-consumer" || fenced.Group != "wordcount" || string(fenced.Request) != key.Name() {
+			if !ok || fenced.InstanceID != "wc-0-StreamThread-1-consumer" || fenced.Group != f.app || string(fenced.Request) != key.Name() {
 				t.Errorf("the error is %#v", fenced)
 			}
-			for _, part := range []string{"wc-0-StreamThread-1-consumer", `group "wordcount"`, "FENCED_INSTANCE_ID to " + key.Name(), "a client id of its own"} {
+			for _, part := range []string{"wc-0-StreamThread-1-consumer", fmt.Sprintf("group %q", f.app), "FENCED_INSTANCE_ID to " + key.Name(), "a client id of its own"} {
 				if !strings.Contains(e.Error(), part) {
 					t.Errorf("the error does not say %q: %v", part, e)
 				}
@@ -90,7 +91,7 @@ func TestTwoProcessesDoNotTradeAnInstance(t *testing.T) {
 			cfg.Guarantee = g
 			cfg.OnThreadError = func(*streams.Error) streams.ThreadDecision { return streams.ReplaceThread }
 			w := watched(&cfg)
-			b, _ := wordCount()
+			b, _ := f.wordCount()
 			return f.start(b, cfg), w
 		}
 		older, olderWire := start()

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/streams"
@@ -16,7 +15,7 @@ import (
 // grow gives a topic more partitions.
 func (f *fixture) grow(topic string, n int) {
 	f.Helper()
-	answers, err := kadm.NewClient(f.client).UpdatePartitions(f.Context(), n, topic)
+	answers, err := f.admin().UpdatePartitions(f.Context(), n, topic)
 	if err == nil {
 		err = answers.Error()
 	}
@@ -55,20 +54,20 @@ func TestGrownTopicIsReadAfterOneRebalance(t *testing.T) {
 			var apps []*running
 			for i, age := range ages {
 				b := streams.NewBuilder()
-				b.Stream("lines", serde.Bytes, serde.Int64).To("counts", serde.Bytes, serde.Int64)
+				b.Stream(f.lines, serde.Bytes, serde.Int64).To(f.counts, serde.Bytes, serde.Int64)
 				cfg := f.config(fmt.Sprintf("wc-%d", i))
 				cfg.MetadataMaxAge = age
 				apps = append(apps, f.start(b, cfg))
 				f.settled(4, apps...) // so that the first leads
 			}
 			before := f.settled(4, apps...)
-			f.grow("lines", 8)
+			f.grow(f.lines, 8)
 			f.eventually("the rebalance", func() bool { return apps[0].reached(before+1) && apps[1].reached(before+1) })
 			if after := f.settled(8, apps...); after != before+1 {
 				t.Errorf("generation %d after %d, want one step", after, before)
 			}
 			want := map[string]int64{}
-			f.produceEverywhere("lines", 8, want)
+			f.produceEverywhere(f.lines, 8, want)
 			f.countsUntil(want)
 			for _, app := range apps {
 				app.end()
@@ -82,15 +81,15 @@ func TestGrownTopicIsReadAfterOneRebalance(t *testing.T) {
 func TestGrownTopicIsReadFromItsBeginning(t *testing.T) {
 	f := newFixture(t)
 	b := streams.NewBuilder()
-	b.Stream("lines", serde.Bytes, serde.Int64).To("counts", serde.Bytes, serde.Int64)
+	b.Stream(f.lines, serde.Bytes, serde.Int64).To(f.counts, serde.Bytes, serde.Int64)
 	cfg := f.config("wc-0")
 	cfg.OffsetReset, cfg.MetadataMaxAge = streams.Latest, time.Second
-	f.produceEverywhere("lines", 4, map[string]int64{"old": 0}) // before its time
+	f.produceEverywhere(f.lines, 4, map[string]int64{"old": 0}) // before its time
 	app := f.start(b, cfg)
 	f.settled(4, app)
 	want := map[string]int64{}
-	f.grow("lines", 6)
-	f.produceEverywhere("lines", 6, want)
+	f.grow(f.lines, 6)
+	f.produceEverywhere(f.lines, 6, want)
 	f.countsUntil(want)
 	app.end()
 }
@@ -100,21 +99,20 @@ func TestGrownTopicIsReadFromItsBeginning(t *testing.T) {
 func TestGrownTopicGivesTasksMoreInputs(t *testing.T) {
 	guarantees(t, func(t *testing.T, g streams.Guarantee) {
 		f := newFixture(t)
-		if _, err := kadm.NewClient(f.client).CreateTopic(t.Context(), 6, 1, nil, "wide"); err != nil {
-			t.Fatal(err)
-		}
+		wide := f.app + "-wide"
+		f.create(6, wide)
 		b := streams.NewBuilder()
-		b.Stream("lines", serde.Bytes, serde.Int64).Merge(b.Stream("wide", serde.Bytes, serde.Int64)).To("counts", serde.Bytes, serde.Int64)
+		b.Stream(f.lines, serde.Bytes, serde.Int64).Merge(b.Stream(wide, serde.Bytes, serde.Int64)).To(f.counts, serde.Bytes, serde.Int64)
 		cfg := f.config("wc-0")
 		cfg.MetadataMaxAge, cfg.Guarantee = 20*time.Millisecond, g
 		app := f.start(b, cfg)
 		f.settled(6, app)
 		want := map[string]int64{}
-		f.produceEverywhere("wide", 6, want)
-		f.produceEverywhere("lines", 4, want)
+		f.produceEverywhere(wide, 6, want)
+		f.produceEverywhere(f.lines, 4, want)
 		f.countsUntil(want)
-		f.grow("lines", 6)
-		f.produceEverywhere("lines", 6, want)
+		f.grow(f.lines, 6)
+		f.produceEverywhere(f.lines, 6, want)
 		f.countsUntil(want)
 		app.end()
 		if n := app.metric("millrace_records_processed_total"); n != float64(len(want)) {
@@ -126,24 +124,24 @@ func TestGrownTopicGivesTasksMoreInputs(t *testing.T) {
 // S139: where keys would part from their state growth ends the application, with the topics and what to do.
 func TestGrownTopicOfStateEndsTheApplication(t *testing.T) {
 	f := newFixture(t)
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	cfg := f.config("wc-0")
 	cfg.MetadataMaxAge = 20 * time.Millisecond
 	app := f.start(b, cfg)
 	f.settled(8, app)
-	f.grow("lines", 8)
+	f.grow(f.lines, 8)
 	e := as(t, app.wait(), streams.KindTopic)
-	if e.Topic != "wordcount-word-counts-repartition" {
+	if e.Topic != f.repartition() {
 		t.Errorf("the error is about topic %q", e.Topic)
 	}
-	for _, part := range []string{"lines from 4 to 8 partitions", "under another AppID", "wordcount-word-counts-repartition"} {
+	for _, part := range []string{f.lines + " from 4 to 8 partitions", "under another AppID", f.repartition()} {
 		if !strings.Contains(e.Error(), part) {
 			t.Errorf("the error does not say %q: %v", part, e)
 		}
 	}
 	// A restart says the same.
-	b, _ = wordCount()
-	if e := as(t, f.start(b, cfg).wait(), streams.KindTopic); e.Topic != "wordcount-word-counts-repartition" {
+	b, _ = f.wordCount()
+	if e := as(t, f.start(b, cfg).wait(), streams.KindTopic); e.Topic != f.repartition() {
 		t.Errorf("after a restart: %v", e)
 	}
 }

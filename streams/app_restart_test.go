@@ -56,7 +56,7 @@ func TestStaticRestartKeepsGenerationAndTasks(t *testing.T) {
 		f := newFixture(t)
 		cfg := f.config("wc-0")
 		cfg.Guarantee = g
-		b, _ := wordCount()
+		b, _ := f.wordCount()
 		app := f.start(b, cfg)
 		f.produce(poem...)
 		app.untilSpread(4)
@@ -64,7 +64,7 @@ func TestStaticRestartKeepsGenerationAndTasks(t *testing.T) {
 		before := app.placement()
 		app.end()
 
-		b, _ = wordCount()
+		b, _ = f.wordCount()
 		app = f.start(b, cfg)
 		app.untilSpread(4)
 		f.produce(poem...)
@@ -89,14 +89,14 @@ func TestLostStateIsRestored(t *testing.T) {
 		f := newFixture(t)
 		cfg := f.config("wc-0")
 		cfg.Guarantee = g
-		b, _ := wordCount()
+		b, _ := f.wordCount()
 		app := f.start(b, cfg)
 		f.produce(poem...)
 		f.countsUntil(poemCounts)
 		app.end()
 
 		cfg.StateDir = t.TempDir()
-		b, counts := wordCount()
+		b, counts := f.wordCount()
 		app = f.start(b, cfg)
 		app.untilSpread(4)
 		view, err := app.View(counts)
@@ -129,7 +129,7 @@ func TestLostStateIsRestored(t *testing.T) {
 
 func TestViewOfUnknownStore(t *testing.T) {
 	f := newFixture(t)
-	b, counts := wordCount()
+	b, counts := f.wordCount()
 	cfg := f.config("wc-0")
 	app, err := streams.New(b, cfg)
 	if err != nil {
@@ -138,7 +138,7 @@ func TestViewOfUnknownStore(t *testing.T) {
 	if _, err := app.View(counts); !errors.Is(err, streams.ErrNotRunning) {
 		t.Errorf("View before Run: %v, want ErrNotRunning", err)
 	}
-	b, _ = wordCount()
+	b, _ = f.wordCount()
 	r := f.start(b, cfg)
 	r.until(streams.Running)
 	if _, err := r.View(streams.TableRef[string, int64]{}); !errors.Is(err, streams.ErrUnknownStore) {
@@ -151,16 +151,16 @@ func TestViewOfUnknownStore(t *testing.T) {
 const childEnv = "MILLRACE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childEnv) != "" {
-		runChild()
+	if run := os.Getenv(childEnv); run != "" {
+		runChild(run)
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// runChild is the child's main. It says every point of the commit protocol on stdout, so that the parent can aim.
-func runChild() {
-	b, _ := wordCount()
+// runChild is the child's main, with the names of its run. It says every point of the commit protocol on stdout, so that the parent can aim.
+func runChild(run string) {
+	b, _ := namesOf(run).wordCount()
 	cfg, err := streams.Config{Threads: 2, CommitInterval: 20 * time.Millisecond, HeartbeatInterval: 100 * time.Millisecond}.FromEnv()
 	if err == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -177,11 +177,11 @@ func runChild() {
 func (f *fixture) killAt(stateDir, point string, nth int) {
 	f.Helper()
 	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), childEnv+"=1", "MILLRACE_APP_ID=wordcount", "MILLRACE_CLIENT_ID=wc-0",
+	child.Env = append(os.Environ(), childEnv+"="+strings.TrimPrefix(f.app, "wordcount-"), "MILLRACE_APP_ID="+f.app, "MILLRACE_CLIENT_ID=wc-0",
 		"MILLRACE_BROKERS="+strings.Join(f.brokers, ","), "MILLRACE_STATE_DIR="+stateDir, "MILLRACE_GUARANTEE=exactly_once_v2")
 	watch := &pointWatch{want: "at=" + point, nth: nth, reached: make(chan struct{})}
 	child.Stdout, child.Stderr = watch, watch
-	before := f.committedEnd("counts")
+	before := f.committedEnd(f.counts)
 	if err := child.Start(); err != nil {
 		f.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func (f *fixture) killAt(stateDir, point string, nth int) {
 		reached = false
 	}
 	if point == "C6" { // so that the next child has something to restore
-		f.eventually("committed output", func() bool { return f.committedEnd("counts") > before })
+		f.eventually("committed output", func() bool { return f.committedEnd(f.counts) > before })
 	}
 	if err := child.Process.Kill(); err != nil {
 		f.Error(err)
@@ -206,7 +206,7 @@ func (f *fixture) killAt(stateDir, point string, nth int) {
 // committedEnd is the sum of the offsets up to which a topic is committed.
 func (f *fixture) committedEnd(topic string) (sum int64) {
 	f.Helper()
-	ends, err := kadm.NewClient(f.client).ListCommittedOffsets(f.Context(), topic)
+	ends, err := f.admin().ListCommittedOffsets(f.Context(), topic)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestKilledAtAnyPointUnderExactlyOnce(t *testing.T) {
 		n := 0
 		for ; feeding.Err() == nil; n++ {
 			word := "w" + strconv.Itoa(n%37)
-			record := &kgo.Record{Topic: "lines", Key: []byte(word), Value: []byte(word + " all")}
+			record := &kgo.Record{Topic: f.lines, Key: []byte(word), Value: []byte(word + " all")}
 			if err := f.client.ProduceSync(t.Context(), record).FirstErr(); err != nil {
 				t.Error(err)
 				break
@@ -272,7 +272,7 @@ func TestKilledAtAnyPointUnderExactlyOnce(t *testing.T) {
 		want["w"+strconv.Itoa(i%37)]++
 		want["all"]++
 	}
-	b, counts := wordCount()
+	b, counts := f.wordCount()
 	cfg := f.config("wc-0")
 	cfg.StateDir, cfg.Guarantee = stateDir, streams.ExactlyOnce
 	app := f.start(b, cfg)

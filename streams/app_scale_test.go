@@ -19,7 +19,7 @@ func TestTasksMoveBetweenProcesses(t *testing.T) {
 	instance := func(name string) *running {
 		cfg := f.config(name)
 		cfg.Guarantee = streams.ExactlyOnce
-		b, _ := wordCount()
+		b, _ := f.wordCount()
 		return f.start(b, cfg)
 	}
 	feeding, stopFeeding := context.WithCancel(t.Context())
@@ -28,7 +28,7 @@ func TestTasksMoveBetweenProcesses(t *testing.T) {
 		n := 0
 		for ; feeding.Err() == nil; n++ {
 			word := fmt.Sprintf("w%d", n%37)
-			record := &kgo.Record{Topic: "lines", Key: []byte(word), Value: []byte(word)}
+			record := &kgo.Record{Topic: f.lines, Key: []byte(word), Value: []byte(word)}
 			if err := f.client.ProduceSync(t.Context(), record).FirstErr(); err != nil {
 				t.Error(err)
 				break
@@ -66,9 +66,9 @@ func TestHangingUserFunction(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	b := streams.NewBuilder()
-	b.Stream("lines", serde.Bytes, serde.String).
+	b.Stream(f.lines, serde.Bytes, serde.String).
 		MapValues(func(s string) string { <-release; return s }).
-		To("counts", serde.Bytes, serde.String)
+		To(f.counts, serde.Bytes, serde.String)
 	cfg := f.config("wc-0")
 	cfg.ProgressTimeout, cfg.Threads = 50*time.Millisecond, 1
 	streams.SetLingering(t, 100*time.Millisecond)
@@ -84,7 +84,7 @@ func TestHangingUserFunction(t *testing.T) {
 func TestDynamicMembersLeave(t *testing.T) {
 	f := newFixture(t)
 	cfg := f.config("")
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	app.until(streams.Running)
 	for _, s := range app.Threads() {
@@ -97,7 +97,7 @@ func TestDynamicMembersLeave(t *testing.T) {
 	app.end()
 	// The next one would otherwise wait for the session time-out of the first.
 	cfg.StateDir = t.TempDir()
-	b, _ = wordCount()
+	b, _ = f.wordCount()
 	app = f.start(b, cfg)
 	app.untilSpread(4)
 	f.produce(poem...)

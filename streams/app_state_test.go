@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,14 +14,12 @@ import (
 	"github.com/millrace-io/millrace/streams"
 )
 
-const changelog = "wordcount-word-counts-changelog"
-
 // counted runs the word count over the poem and stops it. It returns the configuration, with the state directory.
 func (f *fixture) counted() streams.Config {
 	f.Helper()
 	cfg := f.config("wc-0")
 	cfg.Guarantee = streams.ExactlyOnce
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	f.produce(poem...)
 	f.countsUntil(poemCounts)
@@ -32,7 +31,7 @@ func (f *fixture) counted() streams.Config {
 // be rebuilt.
 func (f *fixture) rows(cfg streams.Config) (rows map[string]int64, rebuilds float64) {
 	f.Helper()
-	b, counts := wordCount()
+	b, counts := f.wordCount()
 	app := f.start(b, cfg)
 	app.untilSpread(4)
 	view, err := app.View(counts)
@@ -49,18 +48,33 @@ func (f *fixture) rows(cfg streams.Config) (rows map[string]int64, rebuilds floa
 	return rows, rebuilds
 }
 
-func (f *fixture) admin() *kadm.Client { return kadm.NewClient(f.client) }
-
-// deleteRecords deletes everything before the end of a topic.
-func (f *fixture) deleteRecords(topic string) {
+// cleanup changes the cleanup policy of a topic.
+func (f *fixture) cleanup(topic, policy string) {
 	f.Helper()
-	ends, err := f.admin().ListEndOffsets(f.Context(), topic)
+	answers, err := f.admin().AlterTopicConfigs(f.Context(), []kadm.AlterConfig{{Name: "cleanup.policy", Value: &policy}}, topic)
 	if err == nil {
-		_, err = f.admin().DeleteRecords(f.Context(), ends.Offsets())
+		err = answers[0].Err
 	}
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.eventually("the brokers to know the policy", func() bool {
+		got, err := f.admin().DescribeTopicConfigs(f.Context(), topic)
+		return err == nil && slices.ContainsFunc(got[0].Configs, func(c kadm.Config) bool { return c.Key == "cleanup.policy" && c.MaybeValue() == policy })
+	})
+}
+
+// deleteRecords deletes everything before the end of a topic, which must not be compacted only.
+func (f *fixture) deleteRecords(topic string) {
+	f.Helper()
+	f.eventually("the records to be deleted", func() bool { // a new policy takes a moment to reach the log
+		ends, err := f.admin().ListEndOffsets(f.Context(), topic)
+		if err != nil {
+			return false
+		}
+		deleted, err := f.admin().DeleteRecords(f.Context(), ends.Offsets())
+		return err == nil && deleted.Error() == nil
+	})
 }
 
 func TestDamagedStateIsRebuilt(t *testing.T) {
@@ -87,7 +101,7 @@ func TestDamagedStateIsRebuilt(t *testing.T) {
 func TestStateOfAnotherChangelogIsRebuilt(t *testing.T) {
 	f := newFixture(t)
 	cfg := f.counted()
-	if _, err := f.admin().DeleteTopic(f.Context(), changelog); err != nil {
+	if _, err := f.admin().DeleteTopic(f.Context(), f.changelog()); err != nil {
 		t.Fatal(err)
 	}
 	rows, rebuilds := f.rows(cfg)
@@ -104,7 +118,7 @@ func TestStateBeforeTheChangelogsBeginningIsRebuilt(t *testing.T) {
 	if err := os.CopyFS(old, os.DirFS(cfg.StateDir)); err != nil {
 		t.Fatal(err)
 	}
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	f.produce(poem...)
 	twice := maps.Clone(poemCounts)
@@ -114,7 +128,9 @@ func TestStateBeforeTheChangelogsBeginningIsRebuilt(t *testing.T) {
 	f.countsUntil(twice)
 	app.end()
 
-	f.deleteRecords(changelog)
+	f.cleanup(f.changelog(), "compact,delete")
+	f.deleteRecords(f.changelog())
+	f.cleanup(f.changelog(), "compact")
 	cfg.StateDir = old
 	rows, rebuilds := f.rows(cfg)
 	if len(rows) != 0 || rebuilds == 0 {
@@ -122,11 +138,11 @@ func TestStateBeforeTheChangelogsBeginningIsRebuilt(t *testing.T) {
 	}
 }
 
-// Restoring waits for a transaction that is open at the end of the changelog, and takes nothing of it when it is aborted.
+// Restoring waits for a transaction that is open at the end of the f.changelog(), and takes nothing of it when it is aborted.
 func TestRestoreWaitsForAnOpenTransaction(t *testing.T) {
 	f := newFixture(t)
 	cfg := f.counted()
-	zombie, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...), kgo.TransactionalID("zombie"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	zombie, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...), kgo.TransactionalID(f.app+"-zombie"), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.TransactionTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
@@ -136,13 +152,13 @@ func TestRestoreWaitsForAnOpenTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p := range int32(partitions) {
-		lie := &kgo.Record{Topic: changelog, Partition: p, Key: []byte("the"), Value: []byte{0, 0, 0, 0, 0, 0, 0, 99}}
+		lie := &kgo.Record{Topic: f.changelog(), Partition: p, Key: []byte("the"), Value: []byte{0, 0, 0, 0, 0, 0, 0, 99}}
 		if err := zombie.ProduceSync(t.Context(), lie).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	cfg.StateDir = t.TempDir()
-	b, counts := wordCount()
+	b, counts := f.wordCount()
 	app := f.start(b, cfg)
 	f.eventually("all tasks to be restored but for the open transaction", func() bool {
 		return len(app.Threads()) > 0 && app.metric("millrace_restored_records_total") >= float64(len(poemCounts)) && app.metric("millrace_restoring_tasks") > 0
@@ -171,7 +187,7 @@ func TestStartEndsTheTransactionOfTheEarlierIncarnation(t *testing.T) {
 	f := newFixture(t)
 	cfg := f.config("wc-0")
 	cfg.Guarantee = streams.ExactlyOnce
-	earlier, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...), kgo.TransactionalID("wordcount-wc-0-StreamThread-1-consumer"),
+	earlier, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...), kgo.TransactionalID(f.app+"-wc-0-StreamThread-1-consumer"),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionTimeout(10*time.Minute))
 	if err != nil {
 		t.Fatal(err)
@@ -181,11 +197,11 @@ func TestStartEndsTheTransactionOfTheEarlierIncarnation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p := range int32(partitions) {
-		if err := earlier.ProduceSync(t.Context(), &kgo.Record{Topic: "lines", Partition: p, Value: []byte("never counted")}).FirstErr(); err != nil {
+		if err := earlier.ProduceSync(t.Context(), &kgo.Record{Topic: f.lines, Partition: p, Value: []byte("never counted")}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	f.produce(poem...)
 	f.countsUntil(poemCounts)
@@ -197,8 +213,8 @@ func TestPositionOutOfRangeIsReset(t *testing.T) {
 	f := newFixture(t)
 	cfg := f.counted()
 	f.produce("lost words")
-	f.deleteRecords("lines")
-	b, _ := wordCount()
+	f.deleteRecords(f.lines)
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	app.untilSpread(4)
 	f.produce(poem...)

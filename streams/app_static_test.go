@@ -1,6 +1,8 @@
 package streams_test
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,11 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/millrace-io/millrace/membership"
 	"github.com/millrace-io/millrace/streams"
@@ -79,12 +78,12 @@ func (r *running) reached(generation int32) bool {
 // instances lists the instance ids that the coordinator has.
 func (f *fixture) instances() []string {
 	f.Helper()
-	groups, err := kadm.NewClient(f.client).DescribeGroups(f.Context(), "wordcount")
+	groups, err := f.admin().DescribeGroups(f.Context(), f.app)
 	if err != nil {
 		f.Fatal(err)
 	}
 	var ids []string
-	for _, m := range groups["wordcount"].Members {
+	for _, m := range groups[f.app].Members {
 		if m.InstanceID == nil {
 			f.Errorf("member %s is dynamic", m.MemberID)
 			continue
@@ -109,7 +108,7 @@ func TestStaticCloseKeepsThePlaces(t *testing.T) {
 	cfg := f.config("wc-0")
 	cfg.Threads = 3
 	w := watched(&cfg)
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	f.settled(8, app)
 	app.end()
@@ -128,7 +127,7 @@ func TestCloseLeavesInOneBatch(t *testing.T) {
 				cfg := f.config(name)
 				cfg.Threads, cfg.Membership = threads, membership
 				w := watched(&cfg)
-				b, _ := wordCount()
+				b, _ := f.wordCount()
 				return f.start(b, cfg), w
 			}
 			stays, _ := start("wc-0", 1)
@@ -157,7 +156,7 @@ func TestDynamicMembersRemain(t *testing.T) {
 	cfg := f.config("")
 	cfg.CloseMode = streams.Remain
 	w := watched(&cfg)
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	f.settled(8, app)
 	app.end()
@@ -170,7 +169,7 @@ func TestDynamicMembersRemain(t *testing.T) {
 func TestFailureNeverLeaves(t *testing.T) {
 	f := newFixture(t)
 	b := streams.NewBuilder()
-	b.Stream("lines", serde.Bytes, serde.String).MapValues(func(s string) string { panic("no grist") }).To("counts", serde.Bytes, serde.String)
+	b.Stream(f.lines, serde.Bytes, serde.String).MapValues(func(s string) string { panic("no grist") }).To(f.counts, serde.Bytes, serde.String)
 	cfg := f.config("wc-0")
 	cfg.CloseMode = streams.Leave
 	w := watched(&cfg)
@@ -190,7 +189,7 @@ func TestThreadsAreRemovedAndAdded(t *testing.T) {
 	cfg := f.config("wc-0")
 	cfg.Threads = 3
 	w := watched(&cfg)
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	before := f.settled(8, app)
 	name, err := app.RemoveThread(t.Context())
@@ -238,12 +237,12 @@ func TestDeadThreadIsReplacedInItsPlace(t *testing.T) {
 	f := newFixture(t)
 	var once sync.Once
 	b := streams.NewBuilder()
-	b.Stream("lines", serde.Bytes, serde.String).FlatMapValues(strings.Fields).MapValues(func(s string) string {
+	b.Stream(f.lines, serde.Bytes, serde.String).FlatMapValues(strings.Fields).MapValues(func(s string) string {
 		if s == "stone" {
 			once.Do(func() { panic("no grist") })
 		}
 		return s
-	}).GroupBy(func(_ []byte, w string) string { return w }, serde.String).Count("word-counts").ToStream().To("counts", serde.String, serde.Int64)
+	}).GroupBy(func(_ []byte, w string) string { return w }, serde.String).Count("word-counts").ToStream().To(f.counts, serde.String, serde.Int64)
 	cfg := f.config("wc-0")
 	cfg.Threads, cfg.Guarantee = 3, streams.ExactlyOnce
 	died := make(chan *streams.Error, 10)
@@ -274,24 +273,39 @@ func TestDeadThreadIsReplacedInItsPlace(t *testing.T) {
 	app.end()
 }
 
-// S137: a broker that knows no static members is an error at the start, never a dynamic member.
+// S137: a broker that speaks no version of a request that carries an instance id is an error at the start, never a dynamic member.
 func TestBrokerWithoutStaticMembers(t *testing.T) {
-	old, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.MaxVersions(kversion.V2_2_0()), kfake.SeedTopics(partitions, "lines", "counts"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer old.Close()
-	f := newClient(t, old.ListenAddrs())
-	b := streams.NewBuilder()
-	b.Stream("lines", serde.Bytes, serde.String).To("counts", serde.Bytes, serde.String)
-	cfg := f.config("wc-0")
-	w := watched(&cfg)
-	e := as(t, f.start(b, cfg).wait(), streams.KindBroker)
-	if u, ok := e.Err.(*membership.UnsupportedError); !ok || u.Request != membership.JoinGroup || u.Need != 5 || u.Max != 4 {
-		t.Errorf("the error is %v", e)
-	}
-	if n := w.sent[kmsg.JoinGroup.Int16()].Load(); n != 0 {
-		t.Errorf("%d JoinGroup requests were sent, want none", n)
+	for _, old := range []struct {
+		key       kmsg.Key
+		need, max int16 // max -1: the broker does not know the request
+	}{
+		{kmsg.JoinGroup, 5, 4}, {kmsg.SyncGroup, 3, 2}, {kmsg.Heartbeat, 3, 2}, {kmsg.LeaveGroup, 3, 2}, {kmsg.OffsetCommit, 7, 6},
+		{kmsg.TxnOffsetCommit, 3, 2}, {kmsg.JoinGroup, 5, -1},
+	} {
+		t.Run(fmt.Sprint(old.key.Name(), old.max), func(t *testing.T) {
+			f := newFixture(t)
+			b := streams.NewBuilder()
+			b.Stream(f.lines, serde.Bytes, serde.String).To(f.counts, serde.Bytes, serde.String)
+			cfg := f.config("wc-0")
+			w := watched(&cfg)
+			age := func(resp kmsg.Response) {
+				r := resp.(*kmsg.ApiVersionsResponse)
+				at := slices.IndexFunc(r.ApiKeys, func(k kmsg.ApiVersionsResponseApiKey) bool { return k.ApiKey == old.key.Int16() })
+				if r.ApiKeys[at].MaxVersion = old.max; old.max < 0 {
+					r.ApiKeys = slices.Delete(r.ApiKeys, at, at+1)
+				}
+			}
+			cfg.KafkaOptions = append(cfg.KafkaOptions, (&forger{kmsg.ApiVersions, age}).option())
+			e := as(t, f.start(b, cfg).wait(), streams.KindBroker)
+			u, ok := errors.AsType[*membership.UnsupportedError](e)
+			if !ok || string(u.Request) != old.key.Name() || u.Need != int(old.need) || u.Max != int(old.max) {
+				t.Errorf("the error is %v", e)
+			}
+			if n := w.sent[kmsg.JoinGroup.Int16()].Load(); n != 0 {
+				t.Errorf("%d JoinGroup requests were sent, want none", n)
+			}
+			f.wantInstances()
+		})
 	}
 }
 
@@ -299,13 +313,12 @@ func TestBrokerWithoutStaticMembers(t *testing.T) {
 // rebalance. A process that comes back as it was forces none.
 func TestChangedProcessForcesOneRebalance(t *testing.T) {
 	f := newFixture(t)
-	if _, err := kadm.NewClient(f.client).CreateTopic(t.Context(), partitions, 1, nil, "more"); err != nil {
-		t.Fatal(err)
-	}
+	moreTopic := f.app + "-more"
+	f.create(partitions, moreTopic)
 	start := func(name, endpoint string, dir string, more bool) *running {
-		b, _ := wordCount()
+		b, _ := f.wordCount()
 		if more {
-			b.Stream("more", serde.Bytes, serde.String).To("counts", serde.Bytes, serde.String)
+			b.Stream(moreTopic, serde.Bytes, serde.String).To(f.counts, serde.Bytes, serde.String)
 		}
 		cfg := f.config(name)
 		cfg.AdvertisedEndpoint, cfg.StateDir = endpoint, dir
@@ -350,7 +363,7 @@ func TestChangedProcessForcesOneRebalance(t *testing.T) {
 	if after := f.settled(12, other, app); after > generation+4 {
 		t.Errorf("the upgrade of two processes took generations %d to %d", generation+1, after)
 	}
-	f.produceRecord(&kgo.Record{Topic: "more", Key: []byte("more"), Value: []byte{0, 0, 0, 0, 0, 0, 0, 7}})
+	f.produceRecord(&kgo.Record{Topic: moreTopic, Key: []byte("more"), Value: []byte{0, 0, 0, 0, 0, 0, 0, 7}})
 	f.countsUntil(map[string]int64{"more": 7})
 	app.end()
 	other.end()
@@ -362,17 +375,17 @@ func TestSurplusInstancesAreRemoved(t *testing.T) {
 	f := newFixture(t)
 	cfg := f.config("wc-0")
 	cfg.Threads, cfg.SessionTimeout = 4, 5*time.Minute
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	neighbour := f.config("wc-00")
 	neighbour.Threads = 1
-	b, _ = wordCount()
+	b, _ = f.wordCount()
 	beside := f.start(b, neighbour)
 	f.settled(8, app, beside)
 	app.end()
 	cfg.Threads, cfg.RemoveSurplus = 1, true
 	w := watched(&cfg)
-	b, _ = wordCount()
+	b, _ = f.wordCount()
 	app = f.start(b, cfg)
 	f.settled(8, app, beside)
 	f.wantInstances("wc-0-StreamThread-1", "wc-00-StreamThread-1")
@@ -381,7 +394,7 @@ func TestSurplusInstancesAreRemoved(t *testing.T) {
 	}
 	app.end()
 	// With nothing to remove nothing is sent.
-	b, _ = wordCount()
+	b, _ = f.wordCount()
 	app = f.start(b, cfg)
 	f.settled(8, app, beside)
 	app.end()

@@ -4,71 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/millrace-io/millrace/integration/cluster"
 	"github.com/millrace-io/millrace/streams"
 	"github.com/millrace-io/millrace/streams/serde"
 )
 
 // limit bounds every wait of these tests; it is generous, because the machine may be busy with other things.
 const limit = 60 * time.Second
-
-// fixture is a cluster with the topics of the word count.
-type fixture struct {
-	*testing.T
-	brokers []string
-	client  *kgo.Client
-}
-
-const partitions = 4
-
-func newFixture(t *testing.T) *fixture {
-	t.Helper()
-	c, err := cluster.Start(cluster.Topic("lines", partitions), cluster.Topic("counts", partitions))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return newClient(t, c.Brokers())
-}
-
-func newClient(t *testing.T, brokers []string) *fixture {
-	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	return &fixture{T: t, brokers: brokers, client: client}
-}
-
-// config is that of an instance of the word count.
-func (f *fixture) config(clientID string) streams.Config {
-	return streams.Config{
-		AppID: "wordcount", ClientID: clientID, Brokers: f.brokers, StateDir: f.TempDir(), Threads: 2,
-		CommitInterval: 50 * time.Millisecond, SessionTimeout: 10 * time.Second, HeartbeatInterval: 100 * time.Millisecond,
-		Logger: slog.New(slog.DiscardHandler),
-	}
-}
-
-// wordCount is the topology that most tests run.
-func wordCount() (*streams.Builder, streams.TableRef[string, int64]) {
-	b := streams.NewBuilder()
-	counts := b.Stream("lines", serde.Bytes, serde.String).
-		FlatMapValues(strings.Fields).
-		GroupBy(func(_ []byte, w string) string { return w }, serde.String).
-		Count("word-counts")
-	counts.ToStream().To("counts", serde.String, serde.Int64)
-	return b, counts.Ref()
-}
 
 // running is an application that runs.
 type running struct {
@@ -152,7 +100,7 @@ func (r *running) wait() error {
 func (f *fixture) produce(lines ...string) {
 	f.Helper()
 	for i, line := range lines {
-		f.produceRecord(&kgo.Record{Topic: "lines", Key: fmt.Append(nil, i), Value: []byte(line)})
+		f.produceRecord(&kgo.Record{Topic: f.lines, Key: fmt.Append(nil, i), Value: []byte(line)})
 	}
 }
 
@@ -166,7 +114,7 @@ func (f *fixture) produceRecord(r *kgo.Record) {
 // countsUntil reads the sink, committed records only, until the latest counts are the wanted ones.
 func (f *fixture) countsUntil(want map[string]int64) {
 	f.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...), kgo.ConsumeTopics("counts"), kgo.FetchMaxWait(100*time.Millisecond),
+	client, err := kgo.NewClient(kgo.SeedBrokers(f.brokers...), kgo.ConsumeTopics(f.counts), kgo.FetchMaxWait(100*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		f.Fatal(err)
@@ -218,7 +166,7 @@ func guarantees(t *testing.T, test func(*testing.T, streams.Guarantee)) {
 func TestWordCount(t *testing.T) {
 	guarantees(t, func(t *testing.T, g streams.Guarantee) {
 		f := newFixture(t)
-		b, _ := wordCount()
+		b, _ := f.wordCount()
 		cfg := f.config("wc-0")
 		cfg.Guarantee = g
 		app := f.start(b, cfg)

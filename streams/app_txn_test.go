@@ -103,7 +103,7 @@ func TestTransactionInDoubt(t *testing.T) {
 			cfg := f.config("wc-0")
 			cfg.Guarantee, cfg.Threads = streams.ExactlyOnce, 1
 			cfg.KafkaOptions = []kgo.Opt{kgo.Dialer(fault.dial)}
-			b, counts := wordCount()
+			b, counts := f.wordCount()
 			app := f.start(b, cfg)
 			f.produce(poem...)
 			f.countsUntil(poemCounts)
@@ -150,7 +150,7 @@ func TestBrokersAwayWhileATransactionEnds(t *testing.T) {
 		}
 		return len(line), nil
 	}), nil))
-	b, _ := wordCount()
+	b, _ := f.wordCount()
 	app := f.start(b, cfg)
 	f.produce(poem...)
 	f.countsUntil(poemCounts)

@@ -78,7 +78,7 @@ func (c *forgedConn) readAnswer() error {
 	c.mu.Unlock()
 	if req != nil {
 		header := 4
-		if req.IsFlexible() {
+		if req.IsFlexible() && c.key != kmsg.ApiVersions { // its answer must be read by who does not know the version
 			header++ // no tags
 		}
 		resp := req.ResponseKind()
