@@ -20,10 +20,29 @@ type args struct {
 func newArgs(list []datadriven.CmdArg) *args {
 	a := &args{values: make(map[string][]string), used: make(map[string]bool)}
 	for _, arg := range list {
-		a.values[arg.Key] = arg.Vals
-		a.order = append(a.order, arg.Key)
+		name := spelling(arg.Key)
+		a.values[name] = arg.Vals
+		a.order = append(a.order, name)
 	}
 	return a
+}
+
+// spellings are what the protocol calls the commands and arguments whose names here are shorter.
+var spellings = map[string]string{
+	"joingroup": "join", "syncgroup": "sync", "hb": "heartbeat", "leavegroup": "leave",
+	"offsetcommit": "commit", "txnoffsetcommit": "txn-commit", "txncommit": "txn-commit", "offsetfetch": "fetch", "offsetdelete": "offset-delete",
+	"describegroups": "describe", "listgroups": "list", "deletegroups": "delete", "endtxn": "end-txn",
+	"groupid": "group", "memberid": "member", "instanceid": "instance", "groupinstanceid": "instance", "generationid": "generation", "gen": "generation",
+	"sessiontimeout": "session", "rebalancetimeout": "rebalance", "protocoltype": "type", "clientid": "client", "clienthost": "host",
+	"requirestable": "stable", "errorcode": "error", "assignments": "assign", "skipassignment": "skip", "producerid": "producer",
+}
+
+// spelling is the name used here of what a script calls so: in any case, with or without dashes.
+func spelling(name string) string {
+	if short, ok := spellings[strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))]; ok {
+		return short
+	}
+	return name
 }
 
 func (a *args) unused() []string {

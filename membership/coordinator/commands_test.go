@@ -2,6 +2,9 @@ package coordinator
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -9,12 +12,11 @@ import (
 
 // run executes one script command and returns what it printed.
 func (w *world) run(cmd string, a *args) (string, error) {
-	command, ok := commands[cmd]
-	if !ok {
-		return "", fmt.Errorf("there is no such command")
+	command, err := commandNamed(cmd)
+	if err != nil {
+		return "", err
 	}
-	err := command(w, a)
-	if err == nil {
+	if err = command(w, a); err == nil {
 		err = a.err()
 	}
 	out := w.take()
@@ -22,6 +24,14 @@ func (w *world) run(cmd string, a *args) (string, error) {
 		out = ""
 	}
 	return out, err
+}
+
+// commandNamed finds a command by its name or by what the protocol calls the request.
+func commandNamed(name string) (func(*world, *args) error, error) {
+	if command, ok := commands[spelling(name)]; ok {
+		return command, nil
+	}
+	return nil, fmt.Errorf("there is no such command; there are scenario, %s", strings.Join(slices.Sorted(maps.Keys(commands)), ", "))
 }
 
 var commands map[string]func(*world, *args) error
@@ -69,7 +79,7 @@ func init() { // a map literal would be an initialisation cycle: base runs other
 // single returns the one bare word of a command such as "advance 3s".
 func (a *args) single() string {
 	for _, name := range a.order {
-		if len(a.values[name]) == 0 && name != "profile" {
+		if len(a.values[name]) == 0 && name != "profile" && name != "quiet" {
 			a.used[name] = true
 			return name
 		}
@@ -79,8 +89,8 @@ func (a *args) single() string {
 
 func (w *world) cmdAdvance(a *args) error {
 	d, err := time.ParseDuration(a.single())
-	if err != nil {
-		return err
+	if err != nil || d < 0 {
+		return fmt.Errorf("want: advance 3s")
 	}
 	w.advance(d)
 	return nil
@@ -143,30 +153,38 @@ func (w *world) cmdCrash(*args) error {
 
 func (w *world) cmdReload(a *args) error {
 	w.cfg.MaxGroupSize = int(a.number("max-size", int64(w.cfg.MaxGroupSize)))
-	if a.bool("crash") {
+	if graceful := a.bool("graceful"); a.bool("crash") && !graceful {
 		w.crash()
 	} else {
-		w.unload()
+		w.unload(w.allPartitions()...)
 	}
-	w.load()
+	w.load(w.allPartitions()...)
 	return nil
 }
 
-func (w *world) cmdUnload(*args) error {
-	w.unload()
+func (w *world) cmdUnload(a *args) error {
+	w.unload(w.offsetsPartitions(a)...)
 	return nil
 }
 
-func (w *world) cmdLoading(*args) error {
-	for p := range w.cfg.OffsetsPartitions {
+func (w *world) cmdLoading(a *args) error {
+	for _, p := range w.offsetsPartitions(a) {
 		w.step(Loading{Partition: p})
 	}
 	return nil
 }
 
-func (w *world) cmdLoad(*args) error {
-	w.load()
+func (w *world) cmdLoad(a *args) error {
+	w.load(w.offsetsPartitions(a)...)
 	return nil
+}
+
+// offsetsPartitions is partition=N, or all of them.
+func (w *world) offsetsPartitions(a *args) []int32 {
+	if a.has("partition") {
+		return []int32{int32(a.number("partition", 0))}
+	}
+	return w.allPartitions()
 }
 
 func (w *world) cmdTopic(a *args) error {
@@ -188,8 +206,17 @@ func (w *world) cmdEndTxn(a *args) error {
 	return nil
 }
 
+// errorNames are Kafka's present names of errors that answers are printed with by their first ones.
+var errorNames = map[string]string{
+	"RECORD_TOO_LARGE":       kerr.MessageTooLarge.Message,
+	"NOT_LEADER_OR_FOLLOWER": kerr.NotLeaderForPartition.Message,
+}
+
 // errorNamed finds an error by its code or by Kafka's name.
 func errorNamed(s string) (*kerr.Error, error) {
+	if strings.EqualFold(s, "none") || strings.EqualFold(s, "ok") {
+		return nil, nil
+	}
 	var n int16
 	if _, err := fmt.Sscan(s, &n); err == nil {
 		if n == 0 {
@@ -198,6 +225,10 @@ func errorNamed(s string) (*kerr.Error, error) {
 		if e, ok := kerr.ErrorForCode(n).(*kerr.Error); ok && e.Code == n {
 			return e, nil
 		}
+	}
+	s = strings.ToUpper(s)
+	if kgoName, ok := errorNames[s]; ok {
+		s = kgoName
 	}
 	for n := int16(-1); n < 200; n++ {
 		if e, ok := kerr.ErrorForCode(n).(*kerr.Error); ok && e.Message == s {

@@ -4,7 +4,8 @@ package coordinator
 // unused, as in Kafka:
 //
 //	group without a protocol type   (it only commits)    since the commit
-//	Empty                                                since the group became empty
+//	Empty                                                since the group became empty (since the commit, if an old record
+//	                                                     of the group does not say when)
 //	Stable consumer group           topics that nobody subscribes to, since the commit
 //	any other                                            nothing expires
 func (m *Machine) expireOffsets() {
@@ -38,9 +39,10 @@ func (m *Machine) expired(g *group, tp topicPartition) bool {
 	case !ok:
 		return false
 	case g.protocolType == "":
-	case g.state == empty:
+	case g.state == empty && g.stateSince >= 0:
 		since = g.stateSince
-	case g.state == stable && !g.subscribes(tp.topic):
+	case g.state == empty:
+	case g.state == stable && g.protocolType == consumerProtocol && !g.subscribes(tp.topic):
 	default:
 		return false
 	}

@@ -46,7 +46,7 @@ type group struct {
 	id           string
 	partition    int32 // of __consumer_offsets
 	state        state
-	stateSince   int64 // Unix milliseconds
+	stateSince   int64 // Unix milliseconds; negative: an old record did not say
 	generation   int32
 	protocolType string   // "": none yet, the group only has offsets
 	protocol     string   // selected for this generation; "": none

@@ -144,7 +144,7 @@ func (w *world) cmdExpect(a *args) error {
 	if a.has("parked") {
 		check("parked", sortedList(w.parkedNames()), sortedList(a.list("parked")))
 	}
-	if name := a.text("answer", ""); name != "" {
+	if name := a.answer(); name != "" {
 		if err := w.expectAnswer(name, a, check); err != nil {
 			return err
 		}
@@ -156,6 +156,17 @@ func (w *world) cmdExpect(a *args) error {
 	}
 	w.printf("ok")
 	return nil
+}
+
+// answer names the request whose answer is looked at: the newest one if only an answer has what is asked for.
+func (a *args) answer() string {
+	implied := ""
+	for _, name := range []string{"error", "errors", "member", "skip", "list", "assignment", "offsets"} {
+		if _, given := a.values[name]; given {
+			implied = "last"
+		}
+	}
+	return a.text("answer", implied)
 }
 
 func (w *world) parkedNames() []string {
@@ -176,9 +187,14 @@ func sortedList(list []string) string {
 func (w *world) expectGroup(a *args, check func(what, got, want string)) error {
 	id := a.text("group", "g")
 	g, ok := w.m.Group(id)
-	if a.bool("absent") {
-		check("group "+id, fmt.Sprint(ok), "false")
+	switch {
+	case a.bool("absent"):
+		if ok {
+			return fmt.Errorf("group %s is %s, want it absent", id, g.State)
+		}
 		return nil
+	case !ok && !a.has("parked"):
+		return fmt.Errorf("there is no group %s", id)
 	}
 	var members, instances, offline, spares []string
 	for _, m := range g.Members {
@@ -200,7 +216,7 @@ func (w *world) expectGroup(a *args, check func(what, got, want string)) error {
 		{"protocol", g.Protocol},
 	} {
 		if a.has(c.name) {
-			check(c.name, c.got, a.text(c.name, ""))
+			check(c.name, c.got, a.wanted(c.name))
 		}
 	}
 	for _, c := range []struct {
@@ -248,8 +264,17 @@ func (w *world) expectAnswer(name string, a *args, check func(what, got, want st
 	}
 	for name, got := range fields(s.answer) {
 		if a.has(name) {
-			check(name, got, a.text(name, ""))
+			check(name, got, a.wanted(name))
 		}
 	}
 	return nil
+}
+
+// wanted is the value that is expected: states may be given by their first word.
+func (a *args) wanted(name string) string {
+	want := a.text(name, "")
+	if st, err := stateNamed(want); name == "state" && err == nil {
+		return st.String()
+	}
+	return want
 }

@@ -141,9 +141,7 @@ func (l *loader) finish(g *group) {
 	v := g.image
 	g.generation, g.protocolType = v.Generation, v.ProtocolType
 	g.protocol, g.leader = text(v.Protocol), text(v.Leader)
-	if v.CurrentStateTimestamp >= 0 {
-		g.stateSince = v.CurrentStateTimestamp
-	}
+	g.stateSince = v.CurrentStateTimestamp
 	for i := range v.Members {
 		l.member(g, v, &v.Members[i])
 	}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,9 +15,9 @@ func (w *world) do(line string) error {
 	if err != nil {
 		return err
 	}
-	command, ok := commands[cmd]
-	if !ok {
-		return fmt.Errorf("there is no command %s", cmd)
+	command, err := commandNamed(cmd)
+	if err != nil {
+		return err
 	}
 	return command(w, newArgs(list))
 }
@@ -44,13 +45,44 @@ func (a *args) options(names ...string) string {
 	return b.String()
 }
 
-// cmdBase brings a group to generation 1, Stable: the static members a and b, unless others are named, join in one
-// initial window; a leads; each is assigned its name in capitals.
+// cmdBase brings a group to generation 1: the static members a and b, unless others are named, join in one initial window;
+// a leads; in Stable each is assigned its name in capitals. state= leads on from there, or stops before.
 func (w *world) cmdBase(a *args) error {
+	if w.m.cfg.InitialRebalanceDelay == 0 {
+		return errors.New("base needs an initial rebalance delay: without one the first member does not wait for the others")
+	}
 	group := a.text("group", "g")
+	lines, ids := w.joinAll(group, a)
+	state, err := stateNamed(a.text("state", stable.String()))
+	if err != nil {
+		return err
+	}
+	if state != completingRebalance {
+		lines = append(lines, w.syncAll(group, ids, a))
+		for _, id := range ids[1:] {
+			lines = append(lines, w.syncLine(group, id, a))
+		}
+	}
+	if err := w.quietly(lines...); err != nil {
+		return err
+	}
+	switch state {
+	case empty:
+		err = w.quietly(fmt.Sprintf("leave group=%s members=(%s)", group, strings.Join(ids, ",")))
+	case preparingRebalance:
+		err = w.quietly(w.rejoinLine(group, ids[0]) + a.options("type") + " as=" + ids[0])
+	}
+	if err != nil {
+		return err
+	}
+	g, _ := w.m.Group(group)
+	w.printf("%s: %s generation=%d leader=%s members=(%s)", group, g.State, g.Generation, g.Leader, strings.Join(memberIDs(g), ","))
+	return nil
+}
+
+// joinAll lists the commands with which a base's members join, and the ids that they will have.
+func (w *world) joinAll(group string, a *args) (lines, ids []string) {
 	options := " group=" + group + a.options("session", "rebalance", "version", "protocols", "type")
-	var lines []string
-	var ids []string
 	for _, name := range a.list("static", "a", "b") {
 		ids = append(ids, fmt.Sprintf("%s-%d", name, w.ids[name]+1))
 		lines = append(lines, "join instance="+name+options)
@@ -61,16 +93,17 @@ func (w *world) cmdBase(a *args) error {
 		lines = append(lines, "join client="+name+options, "join member="+id+options)
 	}
 	// Every round of the initial rebalance in which somebody arrived is followed by another one.
-	lines = append(lines, fmt.Sprintf("advance %v", 2*w.m.cfg.InitialRebalanceDelay), w.syncAll(group, ids, a))
-	for _, id := range ids[1:] {
-		lines = append(lines, w.syncLine(group, id, a))
+	return append(lines, fmt.Sprintf("advance %v", 2*w.m.cfg.InitialRebalanceDelay)), ids
+}
+
+// stateNamed finds a group's state by Kafka's name, or by its first word, whatever the case.
+func stateNamed(s string) (state, error) {
+	for st := empty; st <= dead; st++ {
+		if strings.EqualFold(s, st.String()) || strings.EqualFold(s+"Rebalance", st.String()) {
+			return st, nil
+		}
 	}
-	if err := w.quietly(lines...); err != nil {
-		return err
-	}
-	g, _ := w.m.Group(group)
-	w.printf("%s: %s generation=%d leader=%s members=(%s)", group, g.State, g.Generation, g.Leader, strings.Join(memberIDs(g), ","))
-	return nil
+	return empty, fmt.Errorf("%q is not a state: want Empty, Preparing, Completing, Stable or Dead", s)
 }
 
 func memberIDs(g Group) []string {

@@ -3,31 +3,16 @@ package coordinator
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // Each difference between the profiles has a scenario in which they print different things, or expect different things.
 func TestEveryDifferenceHasAScript(t *testing.T) {
-	scenarios := make(map[string]string)
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range strings.Split("\n"+string(text), "\nscenario ")[1:] {
-			name, rest, _ := strings.Cut(part, "\n")
-			name, _, _ = strings.Cut(name, " ")
-			scenarios[name] = rest
-		}
-	}
+	scenarios := scenarios(t)
 	for _, d := range Differences() {
-		text, ok := scenarios[d.Script]
+		s, ok := scenarios[d.Script]
+		text := s.text
 		switch {
 		case !ok:
 			t.Errorf("%s: there is no scenario %s", d.Name, d.Script)

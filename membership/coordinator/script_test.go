@@ -43,6 +43,12 @@ type script struct {
 }
 
 func (s *script) run(d *datadriven.TestData) string {
+	switch {
+	case d.Input != "":
+		d.Fatalf(s.t, "a command is one line, and a line ---- follows it; here follows %q", d.Input)
+	case strings.Contains("\n"+d.Expected, "\n----\n"):
+		d.Fatalf(s.t, "a blank line ends what a command prints; here another command follows:\n%s", d.Expected)
+	}
 	a := newArgs(d.CmdArgs)
 	if d.Cmd == "scenario" {
 		return s.scenario(d, a)
@@ -50,12 +56,15 @@ func (s *script) run(d *datadriven.TestData) string {
 	if len(s.worlds) == 0 {
 		d.Fatalf(s.t, "a script begins with: scenario NAME")
 	}
-	only := a.text("profile", "")
+	only := a.text("profile", "both")
+	if _, err := ParseProfile(only); err != nil && only != "both" {
+		d.Fatalf(s.t, "%v", err)
+	}
 	var names, outputs []string
 	failed := false
 	for _, w := range s.worlds {
 		profile := w.m.cfg.Profile.String()
-		if only != "" && only != profile {
+		if only != "both" && only != profile {
 			continue
 		}
 		out, err := w.run(d.Cmd, a)
@@ -82,6 +91,7 @@ func (s *script) scenario(d *datadriven.TestData, a *args) string {
 	}
 	s.name = d.CmdArgs[0].Key
 	a.bool(s.name)
+	a.list("rows") // read by TestEveryRuleHasAScript
 	profiles := []Profile{Kafka, KIP345}
 	if only := a.text("profile", "both"); only != "both" {
 		p, err := ParseProfile(only)

@@ -260,15 +260,23 @@ func (w *world) crash() {
 	w.step(TopicChanged{Topic: "t", ID: topicID(1), Partitions: 4})
 }
 
-func (w *world) load() {
+func (w *world) allPartitions() []int32 {
+	var list []int32
 	for p := range w.cfg.OffsetsPartitions {
+		list = append(list, p)
+	}
+	return list
+}
+
+func (w *world) load(partitions ...int32) {
+	for _, p := range partitions {
 		w.step(Loaded{Partition: p, Records: w.log[p]})
 	}
 }
 
-func (w *world) unload() {
-	w.held = nil
-	for p := range w.cfg.OffsetsPartitions {
+func (w *world) unload(partitions ...int32) {
+	w.held = slices.DeleteFunc(w.held, func(h heldAppend) bool { return slices.Contains(partitions, h.append.Partition) })
+	for _, p := range partitions {
 		w.step(Unloaded{Partition: p})
 	}
 }
