@@ -28,6 +28,8 @@ type bench struct {
 	parts  [2]int32
 	run    string // makes the names of groups differ from those of other runs
 	groups int
+
+	overtaken int // sequences that differed in a hurry only
 }
 
 func newBench(t *testing.T, opts ...cluster.Option) *bench {
@@ -95,17 +97,18 @@ func prepare(t *testing.T, addr string) (ids map[[16]byte]string, partitions int
 }
 
 // play sends a sequence to a group that nobody has used.
-func (b *bench) play(t *testing.T, next func(*pair) (request, bool)) outcome {
+func (b *bench) play(t *testing.T, settle time.Duration, next func(*pair) (request, bool)) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	b.groups++
 	p := &pair{
-		group: fmt.Sprintf("groupdiff-%s-%d", b.run, b.groups),
-		sides: [2]*side{newSide("kafka", b.addrs[0]), newSide("ours", b.addrs[1])},
-		names: [2]*names{newNames(), newNames()},
-		parts: b.parts,
-		seen:  map[int]bool{}, lists: map[string]bool{},
+		group:  fmt.Sprintf("groupdiff-%s-%d", b.run, b.groups),
+		settle: settle,
+		sides:  [2]*side{newSide("kafka", b.addrs[0]), newSide("ours", b.addrs[1])},
+		names:  [2]*names{newNames(), newNames()},
+		parts:  b.parts,
+		seen:   map[int]bool{}, lists: map[string]bool{},
 	}
 	for s := range p.names {
 		p.names[s].topics = b.topics[s]
@@ -117,18 +120,25 @@ func (b *bench) play(t *testing.T, next func(*pair) (request, bool)) outcome {
 	return o
 }
 
-// compare plays a sequence; a difference counts when it comes again.
+// settle is how long a sequence that differed waits after each of its requests when it is played again.
+const settle = 50 * time.Millisecond
+
+// compare plays a sequence; a difference counts when it comes again in one of three slow repetitions.
 func (b *bench) compare(t *testing.T, name string, next func() func(*pair) (request, bool)) outcome {
 	t.Helper()
-	o := b.play(t, next())
-	if o.unknown != "" {
-		first := o
-		if o = b.play(t, next()); o.unknown != "" {
+	o := b.play(t, 0, next())
+	if o.unknown == "" {
+		return o
+	}
+	first := o
+	for range 3 {
+		if o = b.play(t, settle, next()); o.unknown != "" {
 			t.Errorf("%s: the answers differ\n%s\n%s", name, o.unknown, strings.Join(o.trace, "\n"))
-		} else {
-			t.Logf("%s: differed once and not again, which is a matter of time: %s", name, first.unknown)
+			return o
 		}
 	}
+	b.overtaken++
+	t.Logf("%s: differs in a hurry, and not with %v after each request, so one overtook another: %s\n%s", name, settle, first.unknown, strings.Join(first.trace, "\n"))
 	return o
 }
 
@@ -167,7 +177,10 @@ func TestRandomSequences(t *testing.T) {
 			ended[o.known]++
 		}
 	}
-	t.Logf("%d sequences, %d requests compared, %d unexplained differences", n, total, unexplained)
+	t.Logf("%d sequences, %d requests compared, %d unexplained differences, %d played again slowly", n, total, unexplained, b.overtaken)
+	if b.overtaken > 1+int(n)/200 {
+		t.Errorf("%d of %d sequences differ in a hurry only, which is too many for chance", b.overtaken, n)
+	}
 	for name, times := range ended {
 		t.Logf("%d sequences ended with: %s", times, name)
 	}
@@ -185,7 +198,7 @@ func TestOtherProfileDiffers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o := b.play(t, replay(list)); o.unknown == "" {
+			if o := b.play(t, 0, replay(list)); o.unknown == "" {
 				t.Errorf("%s: no difference is seen\n%s", name, strings.Join(o.trace, "\n"))
 			}
 		}

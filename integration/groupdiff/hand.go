@@ -166,6 +166,51 @@ var byHand = []struct{ name, text string }{
 		fetch a all version=8
 		commit a offset=1 version=8
 		commit a offset=1 version=9`},
+	{"several groups in one request", base + `
+		commit a offset=4
+		fetch a version=8 more
+		fetch a version=10 more all
+		fetch x version=9 more stable
+		txn-commit a version=6 offset=9
+		fetch a version=10 more stable
+		fetch a version=9 more stable all
+		end-txn a commit
+		describe a more version=5
+		describe a more version=6
+		delete a more version=2
+		leave a with=b of=b version=5
+		delete a more version=3
+		describe a more version=6`},
+	{"a batch of right, wrong and missing ids", base + `
+		join c none
+		join a
+		join b
+		sync a
+		sync b
+		sync c
+		leave a identity=bogus member with=b of=c
+		leave x member with=c of=b version=4
+		leave x identity=bogus member with=b of=b version=3
+		join a
+		join c
+		sync a
+		sync c
+		leave a member with=c version=5`},
+	{"joins and syncs that no group takes", base + `
+		join c none type=connect
+		join c none type=null
+		join c none offers=
+		join c none session=1
+		join c none session=1800001
+		join b none type=connect
+		join b type=connect
+		sync b type=connect
+		sync b type=null
+		sync b type=null version=4
+		sync b offers=roundrobin
+		heartbeat a
+		list a types=Classic
+		list a types=consumer`},
 	{"the leader asks for a rebalance, a follower asks again", base + `
 		join b
 		join a
@@ -251,14 +296,24 @@ func (r *request) option(word string) error {
 		_, err = fmt.Sscan(value, &r.version)
 	case "shift":
 		_, err = fmt.Sscan(value, &r.shift)
+	case "session":
+		_, err = fmt.Sscan(value, &r.session)
 	case "offset":
 		_, err = fmt.Sscan(value, &r.offset)
 	case "offers":
-		r.offers = strings.Split(value, "+")
+		r.offers = strings.FieldsFunc(value, func(c rune) bool { return c == '+' })
 	case "metadata":
 		r.metadata = value
 	case "with":
 		r.with = value
+	case "of":
+		r.of = value
+	case "type":
+		r.kindOf = value
+	case "types":
+		r.types = value
+	case "more":
+		r.more = true
 	case "member":
 		r.member = true
 	case "simple":

@@ -18,14 +18,16 @@ const (
 	topicName   = "groupdiff"
 	absentTopic = "groupdiff-absent"
 
-	// patience bounds the wait for an answer that the other side has given already.
-	patience = 5 * time.Second
+	// patience bounds the wait for an answer that the other side has given already, or that must come. It is longer than
+	// a busy machine lets a broker stand still.
+	patience = 20 * time.Second
 )
 
 // A pair is both sides of one sequence: the same group on each.
 type pair struct {
 	group  string
-	sides  [2]*side // Kafka, ours
+	settle time.Duration // after each request, before anything else is asked
+	sides  [2]*side      // Kafka, ours
 	names  [2]*names
 	parts  [2]int32 // partitions of the offsets topic
 	sent   []request
@@ -95,12 +97,27 @@ func (p *pair) step(ctx context.Context, r request) ([]string, error) {
 			return nil, err
 		}
 	}
-	for range 2 { // the answers travel on other connections than the barrier's
-		if err := p.barrier(ctx); err != nil {
-			return nil, err
-		}
+	if err := p.wait(ctx); err != nil {
+		return nil, err
 	}
 	return p.compare(ctx)
+}
+
+// wait returns when both sides have dealt with the request just sent. That cannot be seen of one that is parked, so this
+// relies on order: a broker reads connections as they become ready, and only a thread that is held up longer than the
+// barrier takes lets a later request overtake. settle makes that longer.
+func (p *pair) wait(ctx context.Context) error {
+	select {
+	case <-time.After(p.settle):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for range 2 { // the answers travel on other connections than the barrier's
+		if err := p.barrier(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compare looks at every request that was not answered on both sides before.
@@ -149,7 +166,8 @@ func (p *pair) agree(r request, answers [2]kmsg.Response) {
 	}
 }
 
-// answers returns both answers, or none, to a request. If one side has answered and the other has not, it waits for it.
+// answers returns both answers to a request, or none if it is parked. If one side has answered, or the request is of a kind
+// that is never parked, it waits for what is missing: a commit may still be on its way to the log when the barrier is through.
 func (p *pair) answers(ctx context.Context, number int) (answers [2]kmsg.Response, err error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -160,7 +178,9 @@ func (p *pair) answers(ctx context.Context, number int) (answers [2]kmsg.Respons
 			answers[s], next[s], failed = side.answered(number)
 			err = errors.Join(err, failed)
 		}
-		if err != nil || (answers[0] == nil) == (answers[1] == nil) {
+		answered := answers[0] != nil && answers[1] != nil
+		parked := answers[0] == nil && answers[1] == nil && p.sent[number].parks()
+		if err != nil || answered || parked {
 			return answers, err
 		}
 		select {
@@ -207,7 +227,7 @@ func (p *pair) beginTxn(ctx context.Context, r request) error {
 		n := p.names[s]
 		if n.producer == (producer{}) {
 			init := kmsg.NewPtrInitProducerIDRequest()
-			init.Version, init.TransactionalID, init.TransactionTimeoutMillis = 4, &p.group, 60_000
+			init.Version, init.TransactionalID, init.TransactionTimeoutMillis = 4, &p.group, timeoutMillis
 			resp, err := retry(ctx, side, init, func(r kmsg.Response) int16 { return r.(*kmsg.InitProducerIDResponse).ErrorCode })
 			if err != nil {
 				return err
@@ -262,7 +282,7 @@ func firstError(r *kmsg.OffsetFetchResponse) int16 {
 // retry asks again while a coordinator is busy with what it has answered already: Kafka answers an EndTxn before its
 // markers are written.
 func retry(ctx context.Context, s *side, req kmsg.Request, code func(kmsg.Response) int16) (kmsg.Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*patience)
+	ctx, cancel := context.WithTimeout(ctx, 3*patience)
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()

@@ -33,7 +33,7 @@ func (n *names) render(resp kmsg.Response, group string) string {
 		}
 		return errorName(r.ErrorCode) + " " + sorted(members)
 	case *kmsg.DescribeGroupsResponse:
-		return n.renderDescribe(r)
+		return n.renderDescribe(r, group)
 	case *kmsg.ListGroupsResponse:
 		for _, g := range r.Groups {
 			if g.Group == group {
@@ -42,26 +42,36 @@ func (n *names) render(resp kmsg.Response, group string) string {
 		}
 		return errorName(r.ErrorCode) + " absent"
 	case *kmsg.DeleteGroupsResponse:
-		return errorName(r.Groups[0].ErrorCode)
+		var groups []string
+		for _, g := range r.Groups {
+			groups = append(groups, short(g.Group, group)+":"+errorName(g.ErrorCode))
+		}
+		return sorted(groups)
 	}
-	return n.renderOffsets(resp)
+	return n.renderOffsets(resp, group)
 }
+
+// short names a group of an answer.
+func short(name, group string) string { return strings.Replace(name, group, "group", 1) }
 
 const parkedText = "parked"
 
-func (n *names) renderDescribe(r *kmsg.DescribeGroupsResponse) string {
-	g := r.Groups[0]
-	var members []string
-	for _, m := range g.Members {
-		members = append(members, fmt.Sprintf("%s/%s/%s/%s/%q/%q", n.rename(m.MemberID), text(m.InstanceID), m.ClientID, m.ClientHost,
-			m.ProtocolMetadata, m.MemberAssignment))
+func (n *names) renderDescribe(r *kmsg.DescribeGroupsResponse, group string) string {
+	var groups []string
+	for _, g := range r.Groups {
+		var members []string
+		for _, m := range g.Members {
+			members = append(members, fmt.Sprintf("%s/%s/%s/%s/%q/%q", n.rename(m.MemberID), text(m.InstanceID), m.ClientID, m.ClientHost,
+				m.ProtocolMetadata, m.MemberAssignment))
+		}
+		groups = append(groups, fmt.Sprintf("%s %s state=%s type=%s protocol=%s operations=%d %s", short(g.Group, group), errorName(g.ErrorCode),
+			g.State, g.ProtocolType, g.Protocol, g.AuthorizedOperations, sorted(members)))
 	}
-	return fmt.Sprintf("%s state=%s type=%s protocol=%s operations=%d %s", errorName(g.ErrorCode), g.State, g.ProtocolType, g.Protocol,
-		g.AuthorizedOperations, sorted(members))
+	return sorted(groups)
 }
 
 // renderOffsets writes down the answers that go partition by partition.
-func (n *names) renderOffsets(resp kmsg.Response) string {
+func (n *names) renderOffsets(resp kmsg.Response, group string) string {
 	var parts []string
 	head := ""
 	add := func(topic string, partition int32, code int16, more ...any) {
@@ -95,10 +105,10 @@ func (n *names) renderOffsets(resp kmsg.Response) string {
 			}
 		}
 		for _, g := range r.Groups {
-			head += errorName(g.ErrorCode) + " "
+			head += short(g.Group, group) + " " + errorName(g.ErrorCode) + " "
 			for _, t := range g.Topics {
 				for _, p := range t.Partitions {
-					add(n.topic(t.Topic, t.TopicID), p.Partition, p.ErrorCode, p.Offset, " ", p.LeaderEpoch, " ", text(p.Metadata))
+					add(short(g.Group, group)+" "+n.topic(t.Topic, t.TopicID), p.Partition, p.ErrorCode, p.Offset, " ", p.LeaderEpoch, " ", text(p.Metadata))
 				}
 			}
 		}

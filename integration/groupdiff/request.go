@@ -18,8 +18,13 @@ type request struct {
 	shift    int32    // of the generation
 	offers   []string // join: protocols
 	metadata string   // join: what the client says besides its name
+	kindOf   string   // join, sync: protocol type; "" for consumer, "null" for none
+	session  int32    // join: session timeout; 0 for one that no clock ends
 	with     string   // leave: a further instance id; "" for none
+	of       string   // leave: the client whose member id goes with it; "" for none
 	member   bool     // leave: by member id
+	more     bool     // fetch, describe, delete: a group that does not exist, too; offset-delete: another topic
+	types    string   // list: filter by type
 	simple   bool     // commit: without any member
 	topic    string
 	at       int32 // partition
@@ -43,7 +48,12 @@ func (r request) String() string {
 	add("shift", r.shift, r.shift != 0)
 	add("offers", strings.Join(r.offers, "+"), r.kind == "join")
 	add("metadata", r.metadata, r.metadata != "")
+	add("type", r.kindOf, r.kindOf != "")
+	add("session", r.session, r.session != 0)
 	add("with", r.with, r.with != "")
+	add("of", r.of, r.of != "")
+	add("more", r.more, r.more)
+	add("types", r.types, r.types != "")
 	add("member", r.member, r.member)
 	add("simple", r.simple, r.simple)
 	add("topic", fmt.Sprintf("%s/%d", r.topic, r.at), r.topic != "")
@@ -53,6 +63,9 @@ func (r request) String() string {
 	add("commit", r.commit, r.kind == "end-txn")
 	return s
 }
+
+// parks reports whether a request of this kind may stay without an answer.
+func (r request) parks() bool { return r.kind == "join" || r.kind == "sync" }
 
 // Identities of a request.
 const (
@@ -93,7 +106,7 @@ func (r request) build(group string, n *names) kmsg.Request {
 		q.Version, q.Group, q.MemberID, q.InstanceID, q.Generation = r.version, group, id, r.instance, generation
 		return q
 	case "leave":
-		return r.leave(group, id)
+		return r.leave(group, id, n)
 	case "commit":
 		return r.offsetCommit(group, id, generation, n)
 	case "txn-commit":
@@ -103,11 +116,16 @@ func (r request) build(group string, n *names) kmsg.Request {
 	case "offset-delete":
 		q := kmsg.NewPtrOffsetDeleteRequest()
 		q.Group = group
-		q.Topics = []kmsg.OffsetDeleteRequestTopic{{Topic: r.topic, Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: r.at}}}}
+		for _, topic := range r.topics() {
+			q.Topics = append(q.Topics, kmsg.OffsetDeleteRequestTopic{Topic: topic, Partitions: []kmsg.OffsetDeleteRequestTopicPartition{{Partition: r.at}}})
+		}
+		if !r.more {
+			q.Topics = q.Topics[len(q.Topics)-1:]
+		}
 		return q
 	case "describe":
 		q := kmsg.NewPtrDescribeGroupsRequest()
-		q.Version, q.Groups, q.IncludeAuthorizedOperations = r.version, []string{group}, r.all
+		q.Version, q.Groups, q.IncludeAuthorizedOperations = r.version, r.groups(group), r.all
 		return q
 	case "list":
 		q := kmsg.NewPtrListGroupsRequest()
@@ -115,19 +133,50 @@ func (r request) build(group string, n *names) kmsg.Request {
 		if r.all {
 			q.StatesFilter = []string{"stable", "Empty"}
 		}
+		if r.types != "" {
+			q.TypesFilter = []string{r.types}
+		}
 		return q
 	case "delete":
 		q := kmsg.NewPtrDeleteGroupsRequest()
-		q.Version, q.Groups = r.version, []string{group}
+		q.Version, q.Groups = r.version, r.groups(group)
 		return q
 	}
 	panic("groupdiff: no request kind " + r.kind)
 }
 
+// groups are those that a request asks about.
+func (r request) groups(group string) []string {
+	if r.more {
+		return []string{group + absentSuffix, group}
+	}
+	return []string{group}
+}
+
+// absentSuffix makes of a group's name that of one which nobody has used.
+const absentSuffix = "-absent"
+
+// protocolType is what a join or sync names.
+func (r request) protocolType() *string {
+	switch r.kindOf {
+	case "":
+		return kmsg.StringPtr("consumer")
+	case "null":
+		return nil
+	}
+	return &r.kindOf
+}
+
 func (r request) join(group, id string) kmsg.Request {
 	q := kmsg.NewPtrJoinGroupRequest()
-	q.Version, q.Group, q.MemberID, q.InstanceID, q.ProtocolType = r.version, group, id, r.instance, "consumer"
-	q.SessionTimeoutMillis, q.RebalanceTimeoutMillis = timeoutMillis, timeoutMillis
+	q.Version, q.Group, q.MemberID, q.InstanceID = r.version, group, id, r.instance
+	if t := r.protocolType(); t != nil {
+		q.ProtocolType = *t
+	}
+	q.SessionTimeoutMillis, q.RebalanceTimeoutMillis, q.Reason = timeoutMillis, timeoutMillis, kmsg.StringPtr("as told")
+	if r.session != 0 {
+		q.SessionTimeoutMillis = r.session
+	}
 	for _, name := range r.offers {
 		metadata := kmsg.NewConsumerMemberMetadata()
 		metadata.Topics, metadata.UserData = []string{topicName}, []byte(r.client+r.metadata)
@@ -142,7 +191,7 @@ func (r request) join(group, id string) kmsg.Request {
 func (r request) sync(group, id string, generation int32, n *names) kmsg.Request {
 	q := kmsg.NewPtrSyncGroupRequest()
 	q.Version, q.Group, q.MemberID, q.InstanceID, q.Generation = r.version, group, id, r.instance, generation
-	q.ProtocolType, q.Protocol = kmsg.StringPtr("consumer"), kmsg.StringPtr("range")
+	q.ProtocolType, q.Protocol = r.protocolType(), kmsg.StringPtr("range")
 	if len(r.offers) > 0 {
 		q.Protocol = &r.offers[0]
 	}
@@ -154,7 +203,7 @@ func (r request) sync(group, id string, generation int32, n *names) kmsg.Request
 	return q
 }
 
-func (r request) leave(group, id string) kmsg.Request {
+func (r request) leave(group, id string, n *names) kmsg.Request {
 	q := kmsg.NewPtrLeaveGroupRequest()
 	q.Version, q.Group, q.MemberID = r.version, group, id
 	first := kmsg.NewLeaveGroupRequestMember()
@@ -165,7 +214,7 @@ func (r request) leave(group, id string) kmsg.Request {
 	q.Members = append(q.Members, first)
 	if r.with != "" {
 		second := kmsg.NewLeaveGroupRequestMember()
-		second.InstanceID = &r.with
+		second.InstanceID, second.MemberID, second.Reason = &r.with, n.current[r.of], kmsg.StringPtr("as told")
 		q.Members = append(q.Members, second)
 	}
 	return q
@@ -217,15 +266,18 @@ func (r request) txnCommit(group, id string, generation int32, n *names) kmsg.Re
 func (r request) fetch(group string, n *names) kmsg.Request {
 	q := kmsg.NewPtrOffsetFetchRequest()
 	q.Version, q.Group, q.RequireStable = r.version, group, r.stable
-	g := kmsg.NewOffsetFetchRequestGroup()
-	g.Group = group
+	var topics []kmsg.OffsetFetchRequestGroupTopic
 	q.Topics = nil
 	if !r.all {
 		for _, topic := range []string{topicName, absentTopic} {
 			q.Topics = append(q.Topics, kmsg.OffsetFetchRequestTopic{Topic: topic, Partitions: []int32{0, 1}})
-			g.Topics = append(g.Topics, kmsg.OffsetFetchRequestGroupTopic{Topic: topic, TopicID: n.topicID(topic), Partitions: []int32{0, 1}})
+			topics = append(topics, kmsg.OffsetFetchRequestGroupTopic{Topic: topic, TopicID: n.topicID(topic), Partitions: []int32{0, 1}})
 		}
 	}
-	q.Groups = append(q.Groups, g)
+	for _, name := range r.groups(group) {
+		g := kmsg.NewOffsetFetchRequestGroup()
+		g.Group, g.Topics = name, topics
+		q.Groups = append(q.Groups, g)
+	}
 	return q
 }

@@ -30,7 +30,7 @@ func (b *bench) fill(t *testing.T) (group string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := b.play(t, replay(list)); o.unknown != "" || o.steps != len(list) {
+	if o := b.play(t, 0, replay(list)); o.unknown != "" || o.steps != len(list) {
 		t.Fatalf("%s %s\n%s", o.known, o.unknown, strings.Join(o.trace, "\n"))
 	}
 	return fmt.Sprintf("groupdiff-%s-%d", b.run, b.groups)

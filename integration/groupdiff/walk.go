@@ -43,8 +43,10 @@ func (w walker) next() request {
 		if w.one(6) {
 			r.metadata = fmt.Sprint(w.IntN(3))
 		}
+		w.misfit(&r)
 	case n < 58:
 		r.kind, r.version = "sync", w.version(0, 5)
+		w.misfit(&r)
 	case n < 67:
 		r.kind, r.version = "heartbeat", w.version(0, 4)
 	case n < 74:
@@ -52,28 +54,53 @@ func (w walker) next() request {
 		if w.one(2) {
 			r.with = w.pick(statics)
 		}
+		if r.with != "" && w.one(3) {
+			r.of = w.pick([]string{r.with, r.with, "a", "x"})
+		}
 	case n < 81:
 		r.kind, r.version, r.simple = "commit", w.version(2, 10), w.one(4)
 		w.offset(&r)
 	case n < 85:
-		r.kind, r.version, r.simple = "txn-commit", w.version(0, 5), w.one(4)
+		r.kind, r.version, r.simple = "txn-commit", w.version(0, 6), w.one(4)
 		w.offset(&r)
 	case n < 87:
 		r.kind, r.commit = "end-txn", w.one(2)
 	case n < 91:
 		r.kind, r.version, r.stable = "fetch", w.version(1, 10), w.one(2)
-		r.all = r.version > 1 && w.one(2)
+		r.all, r.more = r.version > 1 && w.one(2), r.version >= 8 && w.one(3)
 	case n < 94:
 		r.kind, r.version, r.all = "describe", w.version(0, 6), w.one(2)
+		r.more = w.one(4)
 	case n < 96:
 		r.kind, r.version = "list", w.version(0, 5)
 		r.all = r.version >= 4 && w.one(2)
+		if r.version >= 5 && w.one(2) {
+			r.types = w.pick([]string{"Classic", "consumer"})
+		}
 	case n < 98:
-		r.kind, r.version = "delete", w.version(0, 2)
+		r.kind, r.version, r.more = "delete", w.version(0, 3), w.one(3)
 	default:
-		r.kind, r.topic, r.at = "offset-delete", w.pick([]string{topicName, absentTopic}), int32(w.IntN(2))
+		r.kind, r.topic, r.at, r.more = "offset-delete", w.pick([]string{topicName, absentTopic}), int32(w.IntN(2)), w.one(2)
 	}
 	return r
+}
+
+// misfit makes of a join or sync now and then one that no group takes: another protocol type or none, a session timeout
+// that is out of bounds, or no protocol.
+func (w walker) misfit(r *request) {
+	if !w.one(20) {
+		return
+	}
+	switch w.IntN(4) {
+	case 0:
+		r.kindOf = "connect"
+	case 1:
+		r.kindOf = "null"
+	case 2:
+		r.session = int32(1 + w.IntN(2)*1_900_000)
+	case 3:
+		r.offers = nil
+	}
 }
 
 // who chooses a client and what it says of itself.
