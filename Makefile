@@ -54,8 +54,8 @@ test-kafka: ## the integration tests against a real Apache Kafka (JDK 17 and Mav
 	@KAFKA_BOOTSTRAP=127.0.0.1:$(PORT) $(GO) test -count=1 ./integration/... ./membership/classic ./cmd/millrace; \
 	status=$$?; $(kafka) stop -name tests; exit $$status
 
-test-clients: ## other people's clients against millrace dev (JDK, Maven, Node.js and Python; downloads them once)
-	MILLRACE_CLIENTS=1 $(GO) test -count=1 -v -timeout 30m -run TestClients ./integration/clients
+test-clients: ## other people's clients against both profiles of millrace dev (JDK, Maven, Node.js, Python); BROKER=apache: a real Kafka
+	MILLRACE_CLIENTS=$(if $(BROKER),$(BROKER),kafka,kip345) $(GO) test -count=1 -v -timeout 30m -parallel 4 -run TestClients ./integration/clients
 
 model: ## random histories of the coordinator, N=100000 seeds; a failing one prints a script
 	MODEL_SEEDS=$(if $(filter command%,$(origin N)),$(N),100000) $(GO) test -count=1 -v -timeout 0 -run Model ./membership/coordinator
@@ -72,7 +72,7 @@ diff-kafka: ## the coordinator beside a real Kafka, N=2000 random request sequen
 demo: ## a word count is killed with SIGKILL and finds its tasks and its state again (EOS=1: exactly-once)
 	$(GO) run ./integration/demo $(if $(EOS),-eos)
 
-chaos: ## kill -9 at random and at chosen points, N=100 times, then compare with a replay (KIND=kill-eos)
+chaos: ## kill -9 at random and at chosen points, N=100 times, then compare with a replay (KIND=kill-eos, kill-cluster, kill-cluster-alos)
 	$(GO) run ./integration/chaos -kind $(KIND) -n $(N)
 
 bench: ## the benchmarks beside the code, with allocations

@@ -165,7 +165,7 @@ func (p *process) listen(context.Context) error {
 // makeThreads prepares the restore plane, the stores and the threads, which do not run yet.
 func (p *process) makeThreads(context.Context) error {
 	cfg := &p.app.cfg
-	client, err := kgo.NewClient(append(cfg.clientOptions(), kgo.ClientID(p.identity.ClientID+"-restore-consumer"))...)
+	client, err := kgo.NewClient(append(cfg.clientOptions(), kgo.ClientID(p.identity.ClientID+"-restore-consumer"), kgo.AlwaysRetryEOF())...)
 	if err != nil {
 		return failure(KindConfig, fmt.Errorf("Kafka client: %w", err))
 	}

@@ -19,6 +19,10 @@ const (
 	clientBuffer = 2 * maxInFlight
 )
 
+// retryEOF lets clients outlast a broker that dies between accepting a connection and its first answer. They would take that
+// for a mistake in the security settings and fail; those were right when the application connected.
+var retryEOF = kgo.AlwaysRetryEOF()
+
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // newConsumer makes the client that fetches and that the group requests go through. It knows no group.
@@ -31,6 +35,7 @@ func (c *Config) newConsumer() (*kgo.Client, error) {
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // a position out of range must be seen, not skipped over
 		kgo.WithPools(newRecordPool()),
 		kgo.KeepControlRecords(), // positions must pass transaction markers
+		retryEOF,
 	)
 	if c.exactlyOnce() {
 		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
@@ -60,6 +65,7 @@ func (c *Config) newProducer() (*kgo.Client, error) {
 		kgo.ProducerBatchCompression(c.Compression),
 		kgo.ProducerLinger(max(c.Linger, 0)),
 		kgo.MaxBufferedRecords(clientBuffer),
+		retryEOF,
 	)
 	if c.exactlyOnce() {
 		opts = append(opts, kgo.TransactionalID(c.TransactionalID), kgo.TransactionTimeout(c.TransactionTimeout))

@@ -196,7 +196,7 @@ func (t *Thread) commitFailed(err error) error {
 		return t.migrated(err)
 	case t.ctx.Err() != nil:
 		return context.Cause(t.ctx)
-	case unanswered(err):
+	case unanswered(err) || unavailable(err):
 		if !t.deaf {
 			t.log.Warn("a commit was not answered, it is tried again", "thread", t.name, "err", err)
 		}

@@ -51,7 +51,7 @@ type opening struct {
 func (r *Restorer) open(ctx context.Context, cfg *Config, group Group, o *opening, done chan<- *opening) {
 	ctx, o.cancel = context.WithCancel(ctx)
 	go func() {
-		o.err = r.prepare(ctx, cfg, group, o)
+		o.err = outlast(ctx, r.log, "opening a task", func() error { return r.prepare(ctx, cfg, group, o) })
 		if o.err != nil {
 			o.err = fmt.Errorf("opening task %v: %w", o.id, o.err)
 		}

@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"time"
 
@@ -16,21 +17,28 @@ const brokerRetry = 250 * time.Millisecond
 // patiently makes a request until it is answered: brokers that restart must not end an application. It waits as long as the
 // thread may live; the watchdog of progress is what bounds it.
 func (t *Thread) patiently(what string, request func(context.Context) error) error {
-	for told := false; ; told = true {
+	return outlast(t.ctx, t.log.With("thread", t.name), what, func() error {
 		ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
-		err := request(ctx)
-		cancel()
+		defer cancel()
+		return request(ctx)
+	})
+}
+
+// outlast repeats what failed because the brokers did not answer, until ctx ends.
+func outlast(ctx context.Context, log *slog.Logger, what string, try func() error) error {
+	for told := false; ; told = true {
+		err := try()
 		switch {
 		case err == nil:
 			return nil
-		case t.ctx.Err() != nil:
-			return context.Cause(t.ctx)
-		case !unanswered(err) && !kerr.IsRetriable(err):
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !unanswered(err) && !unavailable(err):
 			return err
 		case !told:
-			t.log.Warn("the brokers do not answer, trying again", "thread", t.name, "request", what, "err", err)
+			log.Warn("the brokers do not answer, trying again", "request", what, "err", err)
 		}
-		if err := pause(t.ctx, brokerRetry); err != nil {
+		if err := pause(ctx, brokerRetry); err != nil {
 			return err
 		}
 	}
@@ -40,4 +48,10 @@ func (t *Thread) patiently(what string, request func(context.Context) error) err
 func unanswered(err error) bool {
 	_, network := errors.AsType[*net.OpError](err)
 	return network || errors.Is(err, context.DeadlineExceeded) || kgo.IsRetryableBrokerErr(err)
+}
+
+// unavailable tells that a broker has answered that it, or another one that is needed, cannot serve the request now.
+func unavailable(err error) bool {
+	e, answered := errors.AsType[*kerr.Error](err)
+	return answered && e.Retriable && !missing(err)
 }

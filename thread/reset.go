@@ -85,9 +85,11 @@ func (t *Thread) resetPositions() error {
 		if sub, ok := t.cfg.Plan.Sub(r.owner.id.Subtopology); ok && t.cfg.ResetLatest && !t.cfg.internal(sub, p.topic) {
 			at = offsetLatest
 		}
-		ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
-		found, err := listOffsets(ctx, t.requests, at, []partition{p})
-		cancel()
+		var found map[partition]int64
+		err := t.patiently("offsets of a partition", func(ctx context.Context) (err error) {
+			found, err = listOffsets(ctx, t.requests, at, []partition{p})
+			return err
+		})
 		if err != nil {
 			return err
 		}

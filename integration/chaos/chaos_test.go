@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/millrace-io/millrace/integration/check"
 )
@@ -69,7 +68,7 @@ func TestHitPointDecidesTheClass(t *testing.T) {
 
 func TestNthPointIsTheOneHit(t *testing.T) {
 	var pipe bytes.Buffer
-	h := &pointHandler{Handler: slog.DiscardHandler, to: &pipe, kill: kill{point: "C4", nth: 2}, die: func(time.Duration) {}}
+	h := &pointHandler{Handler: slog.DiscardHandler, to: &pipe, kill: kill{point: "C4", nth: 2}, die: func(kill) {}}
 	for range 2 {
 		if strings.Contains(pipe.String(), hit) {
 			t.Fatal("hit too early")

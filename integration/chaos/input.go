@@ -95,3 +95,13 @@ func (f *feed) wanted(n uint64) check.Topic {
 	}
 	return topic
 }
+
+// written is what the first n lines must leave in their own topic.
+func (f *feed) written(n uint64) check.Topic {
+	topic := make(check.Topic, partitions)
+	for i := range n {
+		p := i % partitions
+		topic[p] = append(topic[p], check.Record{Value: f.line(i), Timestamp: timeOf(i)})
+	}
+	return topic
+}

@@ -9,6 +9,8 @@ import (
 // Kills are counted by what they interrupted.
 const (
 	inTransaction = "open transaction"
+	inMarkers     = "between markers"
+	inRecovery    = "recovery"
 	afterCommit   = "between commit and state"
 	inRestore     = "restore"
 	inFlush       = "flush"
@@ -37,17 +39,28 @@ type kill struct {
 	nth   int           // the how many-eth time the point is reached
 	delay time.Duration // after that, or after the start
 	wipe  bool          // the state directory is removed before the start
+
+	// Of the cluster.
+	markers int           // how many markers are written behind the point
+	away    time.Duration // how long it stays dead
+	torn    bool          // half a batch is left at the end of a log
 }
 
 func (k kill) String() string {
-	wiped := ""
+	more := ""
 	if k.wipe {
-		wiped = ", state wiped before"
+		more = ", state wiped before"
 	}
-	if k.point == "" {
-		return fmt.Sprintf("%v after the start%s", k.delay.Round(time.Millisecond), wiped)
+	if k.away > 0 {
+		more += fmt.Sprintf(", %v away", k.away)
 	}
-	return fmt.Sprintf("%v after %s no. %d%s", k.delay, k.point, k.nth, wiped)
+	switch {
+	case k.point == "":
+		return fmt.Sprintf("%v after the start%s", k.delay.Round(time.Millisecond), more)
+	case k.markers > 0:
+		return fmt.Sprintf("%d markers after %s no. %d%s", k.markers, k.point, k.nth, more)
+	}
+	return fmt.Sprintf("%v after %s no. %d%s", k.delay, k.point, k.nth, more)
 }
 
 // plan draws n kills. A third is timed; of the rest each class has a fixed share, so that none is left to luck.

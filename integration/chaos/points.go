@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 )
 
 // pointHandler is a log handler that sees the points which threads log before they go on. It tells them to the
@@ -19,7 +16,7 @@ type pointHandler struct {
 	slog.Handler
 	to   io.Writer
 	kill kill
-	die  func(after time.Duration)
+	die  func(kill)
 
 	mu      sync.Mutex
 	reached int
@@ -41,7 +38,7 @@ func (h *pointHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (h *pointHandler) point(r slog.Record) {
-	var thread, at string
+	thread, at := "-", ""
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "thread":
@@ -59,32 +56,27 @@ func (h *pointHandler) point(r slog.Record) {
 	}
 	if h.reached++; h.reached == h.kill.nth {
 		fmt.Fprintf(h.to, "%s %s %s\n", thread, at, hit)
-		go h.die(h.kill.delay)
+		h.die(h.kill)
 	}
 }
 
 // hit marks the point that the process dies of.
 const hit = "hit"
 
-// dieAfter ends the process as kill -9 does. It spins, because a timer is coarser than the windows that are aimed
-// at.
-func dieAfter(delay time.Duration) {
-	for began := time.Now(); time.Since(began) < delay; {
-	}
-	syscall.Kill(os.Getpid(), syscall.SIGKILL)
-}
-
-// trace is what a parent knows about the points of one worker: the last of each thread.
+// trace is what a parent knows about the points of one process: the last of each thread.
 type trace struct {
 	done chan struct{}
 	mu   sync.Mutex
 	last map[string]string
 	aim  string // the point that was hit
+	cut  string // see start
+
+	serving chan struct{} // closed when a cluster serves
 }
 
-// watchPoints reads the points from the worker's pipe until its end, which is the worker's.
+// watchPoints reads the points from the process' pipe until its end, which is the process'.
 func watchPoints(r io.ReadCloser) *trace {
-	t := &trace{done: make(chan struct{}), last: map[string]string{}}
+	t := &trace{done: make(chan struct{}), serving: make(chan struct{}), last: map[string]string{}}
 	go func() {
 		defer close(t.done)
 		defer r.Close()
@@ -96,6 +88,13 @@ func watchPoints(r io.ReadCloser) *trace {
 }
 
 func (t *trace) line(text string) {
+	if cut, ok := strings.CutPrefix(text, serving+"\t"); ok {
+		t.mu.Lock()
+		t.cut = cut
+		t.mu.Unlock()
+		close(t.serving)
+		return
+	}
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
 		return
@@ -106,6 +105,13 @@ func (t *trace) line(text string) {
 	if len(fields) == 3 && fields[2] == hit {
 		t.aim = fields[1]
 	}
+}
+
+// start says what the death before a cluster's start has cut, if it came to serve.
+func (t *trace) start() (cut string, served bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cut, t.cut != ""
 }
 
 // class says what a death interrupted: what was aimed at, or for a timed one whether a thread was in a transaction.

@@ -5,14 +5,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/millrace-io/millrace/streams"
@@ -20,40 +16,28 @@ import (
 )
 
 const (
-	workerVerb = "worker"
 	appID      = "chaos"
 	lines      = "lines"
 	counts     = "counts"
 	store      = "word-counts"
 	partitions = 4
-	// pointsFD is where a worker tells the points it reaches.
-	pointsFD = 3
+	threads    = 2 // a word count
 	// flushEvery is how often state goes to disk besides: often, so that timed kills meet it too.
-	flushEvery = 300 * time.Millisecond
+	flushEvery  = 300 * time.Millisecond
+	commitEvery = 100 * time.Millisecond
 )
 
-// workerMain is the process that is killed. It returns its exit status.
-func workerMain(args []string) int {
-	var brokers, dir, addr string
-	var k kill
-	f := flag.NewFlagSet(workerVerb, flag.ExitOnError)
-	f.StringVar(&brokers, "brokers", "", "")
-	f.StringVar(&dir, "dir", "", "")
-	f.StringVar(&addr, "rest", "", "")
-	f.StringVar(&k.point, "point", "", "")
-	f.IntVar(&k.nth, "nth", 0, "")
-	f.DurationVar(&k.delay, "delay", 0, "")
+// work is a process with a word count.
+func work(ctx context.Context, f *flag.FlagSet, args []string) error {
+	name, brokers := f.String("name", "", ""), f.String("brokers", "", "")
+	dir, addr := f.String("dir", "", ""), f.String("rest", "", "")
+	exact := f.Bool("exactly-once", true, "")
+	k := killFlags(f)
 	f.Parse(args)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if err := work(ctx, brokers, dir, addr, k); err != nil {
-		fmt.Fprintln(os.Stderr, "worker:", err)
-		return 1
+	guarantee := streams.AtLeastOnce
+	if *exact {
+		guarantee = streams.ExactlyOnce
 	}
-	return 0
-}
-
-func work(ctx context.Context, brokers, dir, addr string, k kill) error {
 	b := streams.NewBuilder()
 	table := b.Stream(lines, serde.Bytes, serde.String).
 		FlatMapValues(strings.Fields).
@@ -61,14 +45,14 @@ func work(ctx context.Context, brokers, dir, addr string, k kill) error {
 		Count(store)
 	table.ToStream().To(counts, serde.String, serde.Int64)
 	app, err := streams.New(b, streams.Config{
-		AppID: appID, ClientID: "worker", Brokers: []string{brokers}, StateDir: filepath.Join(dir, "state"), Threads: 2,
-		Guarantee: streams.ExactlyOnce, AdvertisedEndpoint: addr, StateFlushInterval: flushEvery,
-		Logger: slog.New(&pointHandler{Handler: slog.NewTextHandler(os.Stderr, nil), to: os.NewFile(pointsFD, "points"), kill: k, die: dieAfter}),
+		AppID: appID, ClientID: *name, Brokers: []string{*brokers}, StateDir: filepath.Join(*dir, "state"), Threads: threads,
+		Guarantee: guarantee, AdvertisedEndpoint: *addr, StateFlushInterval: flushEvery, CommitInterval: commitEvery,
+		Logger: childLogger(*k, dieAfter),
 	})
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", addr)
+	l, err := net.Listen("tcp", *addr)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type broker struct {
 
 // startBroker starts kfake behind l, on the data in dir.
 func startBroker(dir string, cfg config, l *listener) (*broker, error) {
-	k, err := kfake.NewCluster(
+	opts := []kfake.Opt{
 		kfake.NumBrokers(1),
 		kfake.DataDir(dir),
 		kfake.ClusterID(newClusterID()),
@@ -63,7 +63,11 @@ func startBroker(dir string, cfg config, l *listener) (*broker, error) {
 		kfake.MaxVersions(kfakeVersions()),
 		kfake.DefaultNumPartitions(int(cfg.defaultPartitions)),
 		kfake.WithLogger(kfakeLogger{cfg.logger}),
-	)
+	}
+	if cfg.syncWrites {
+		opts = append(opts, kfake.SyncWrites())
+	}
+	k, err := kfake.NewCluster(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("cluster: data in %s cannot be opened: %w", dir, err)
 	}

@@ -20,6 +20,7 @@ type config struct {
 	profile           coordinator.Profile
 	rebalanceDelay    time.Duration
 	defaultPartitions int32
+	syncWrites        bool
 	logger            *slog.Logger
 	points            points // of logger
 }
@@ -99,6 +100,10 @@ func InitialRebalanceDelay(d time.Duration) Option {
 
 // DefaultPartitions is the number of partitions of a topic that is created without one. The default is 1.
 func DefaultPartitions(n int32) Option { return func(c *config) { c.defaultPartitions = n } }
+
+// SyncWrites lets no record be acknowledged, and no marker follow another, before the disk has it. It costs two waits for the
+// disk a batch. What the cluster keeps beside the records is not synced, so it is no remedy against power failures.
+func SyncWrites() Option { return func(c *config) { c.syncWrites = true } }
 
 // Logger receives what the cluster has to say; the default is silence.
 func Logger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
