@@ -3,6 +3,7 @@ package coordinator
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -118,7 +119,7 @@ func (w *world) cmdHold(*args) error {
 }
 
 func (w *world) cmdWrite(*args) error {
-	w.writeHeld()
+	w.writeHeld(math.MaxUint64)
 	return nil
 }
 

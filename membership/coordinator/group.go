@@ -237,11 +237,7 @@ func (g *group) selectProtocol() string {
 	if votes[g.protocol] == most {
 		return g.protocol
 	}
-	voter := g.byID[g.leader]
-	if voter == nil {
-		voter = g.members[0]
-	}
-	for _, p := range voter.protocols {
+	for _, p := range g.byID[g.leader].protocols {
 		if votes[p.Name] == most {
 			return p.Name
 		}

@@ -14,6 +14,9 @@ func (w *world) check() error {
 			return fmt.Errorf("group %s: %w", g.id, err)
 		}
 	}
+	if err := w.m.checkTxns(); err != nil {
+		return err
+	}
 	waiting := w.m.waiting()
 	if len(w.twice) > 0 {
 		return fmt.Errorf("%s was answered twice", w.title(w.twice[0]))
@@ -26,6 +29,40 @@ func (w *world) check() error {
 		default:
 			return fmt.Errorf("%s is neither answered nor parked", w.title(s))
 		}
+	}
+	return nil
+}
+
+// checkTxns verifies that a marker finds every group that has offsets pending on its transaction, and what is on its way.
+func (m *Machine) checkTxns() error {
+	underWay := make(map[*group]map[topicPartition]int)
+	for _, pending := range m.appends {
+		if c, ok := pending.then.(*committing); ok && c.txn != nil {
+			for _, o := range c.commits {
+				if underWay[c.group] == nil {
+					underWay[c.group] = make(map[topicPartition]int)
+				}
+				underWay[c.group][o.topicPartition]++
+			}
+		}
+	}
+	found := 0
+	for _, g := range m.groups {
+		for producer := range g.open {
+			if _, ok := m.txns[producer][g]; !ok {
+				return fmt.Errorf("group %s: the marker of producer %d would not find it", g.id, producer)
+			}
+			found++
+		}
+		if !maps.Equal(g.inFlight, underWay[g]) {
+			return fmt.Errorf("group %s: %v is under way, counted %v", g.id, underWay[g], g.inFlight)
+		}
+	}
+	for _, groups := range m.txns {
+		found -= len(groups)
+	}
+	if found != 0 {
+		return fmt.Errorf("transactions of groups that are gone: %d", -found)
 	}
 	return nil
 }
@@ -112,6 +149,10 @@ func (g *group) checkCounts(joins int, support map[string]int, instances map[str
 		return fmt.Errorf("G3: %d joins are parked, counted %d", joins, g.parkedJoins)
 	case !maps.Equal(support, g.supporters):
 		return fmt.Errorf("G4: support is %v, counted %v", support, g.supporters)
+	case g.state == stable && g.supporters[g.protocol] != len(g.members):
+		return fmt.Errorf("Stable with protocol %s, which not all members offer", g.protocol)
+	case g.state == completingRebalance && g.owing() && g.syncs.index == notQueued:
+		return fmt.Errorf("Completing without a sync timer: it could last for ever")
 	case g.state == empty && len(g.members) > 0, g.state != empty && g.state != dead && g.state != preparingRebalance && len(g.members) == 0:
 		return fmt.Errorf("%s with %d members", g.state, len(g.members))
 	case g.state == preparingRebalance && g.join.index == notQueued && !g.overdue:

@@ -173,12 +173,10 @@ func (m *Machine) rejoin(g *group, r Request, q *kmsg.JoinGroupRequest) {
 	case g.state == completingRebalance && unchanged, g.state == stable && unchanged && g.leader != mb.id:
 		// The answer to its last join was lost, or it only wants to know: the present generation stands. In Completing
 		// the leader gets the member list again, because it has still to assign.
-		resp := g.joined(mb)
-		if g.state == stable {
-			resp.Members = nil
-		}
 		m.returned(mb)
-		m.reply(r.ID, joinVersion(resp, q.Version))
+		resp := g.joined(mb)
+		resp.Version = q.Version
+		m.reply(r.ID, resp)
 	default:
 		g.setProtocols(mb, q.Protocols)
 		mb.sessionTimeout, mb.rebalanceTimeout = millis(q.SessionTimeoutMillis), millis(q.RebalanceTimeoutMillis)
@@ -217,16 +215,7 @@ func joinRefused(memberID string, version int16, err *kerr.Error) *kmsg.JoinGrou
 	resp.ErrorCode = err.Code
 	resp.Generation = -1
 	resp.MemberID = memberID
-	return joinVersion(resp, version)
-}
-
-// joinVersion finishes an answer for the version that its request spoke: before version 7 the protocol is not
-// nullable.
-func joinVersion(resp *kmsg.JoinGroupResponse, version int16) *kmsg.JoinGroupResponse {
 	resp.Version = version
-	if version < 7 && resp.Protocol == nil {
-		resp.Protocol = new(string)
-	}
 	return resp
 }
 

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,33 @@ type modelClient struct {
 	gen     int32
 	asked   *sent // its request under way
 	askedAt time.Time
+	askedOf int // which coordinator, counting reloads
+
+	producer int   // of its transactions
+	version  int16 // of JoinGroup; the versions of the other requests are of the same time
+	// excused is set while a fence of the rightful holder may happen: an append failed or was lost before a reload, or
+	// (D10) Kafka forgot what it does not store. It ends with the next join that succeeds after it.
+	excused bool
+}
+
+// choose makes it a client of some version of Kafka.
+func (c *modelClient) choose() {
+	c.version = int16(c.m.rnd.IntN(10))
+	if c.static {
+		c.version = int16(5 + c.m.rnd.IntN(5))
+	}
+}
+
+// speaks is the version of another request of a client of its time.
+func (c *modelClient) speaks(kind string) int16 {
+	at := slices.Index([]int16{0, 5, 6, 7}, c.version)
+	switch {
+	case c.version >= 7:
+		at = 3
+	case c.version < 5:
+		at = 0
+	}
+	return map[string][4]int16{"join": {c.version, 5, 6, c.version}, "sync": {2, 3, 4, 5}, "heartbeat": {2, 3, 4, 4}, "commit": {6, 7, 8, 9}, "txn-commit": {3, 3, 3, 5}}[kind][at]
 }
 
 func (c *modelClient) identity() string {
@@ -36,17 +64,22 @@ func (c *modelClient) identity() string {
 }
 
 func (c *modelClient) who() string {
-	s := fmt.Sprintf("as=%s%d member=%s client=%s", c.name, c.run, c.id, c.name)
+	return fmt.Sprintf("as=%s%d member=%s client=%s%s", c.name, c.run, c.id, c.name, c.instance())
+}
+
+func (c *modelClient) instance() string {
 	if c.static {
-		s += " instance=" + c.name
+		return " instance=" + c.name
 	}
-	return s
+	return ""
 }
 
 func (c *modelClient) ask(format string, v ...any) error {
-	if err := c.m.do(format+" "+c.who(), v...); err != nil {
+	kind, _, _ := strings.Cut(format, " ")
+	if err := c.m.do(format+fmt.Sprintf(" version=%d ", c.speaks(kind))+c.who(), v...); err != nil {
 		return err
 	}
+	c.askedOf = c.m.reloads
 	c.asked, c.askedAt = c.m.w.names[fmt.Sprintf("%s%d", c.name, c.run)], c.m.w.now
 	return c.hear()
 }
@@ -101,6 +134,7 @@ func (c *modelClient) restart() error {
 func (c *modelClient) forget() {
 	c.run++
 	c.id, c.member, c.joined, c.asked = "", false, false, nil
+	c.choose()
 }
 
 func (c *modelClient) stop() error {
@@ -114,13 +148,28 @@ func (c *modelClient) zombie() error {
 	if c.old == "" || c.old == c.id {
 		return nil
 	}
-	if err := c.m.do("heartbeat as=zombie member=%s instance=%s", c.old, c.name); err != nil {
+	kind := []string{"heartbeat", "sync", "join", "commit", "txn-commit producer=99"}[c.m.rnd.IntN(5)]
+	line := fmt.Sprintf("%s as=zombie member=%s instance=%s", kind, c.old, c.name)
+	if c.m.rnd.IntN(5) == 0 {
+		line = fmt.Sprintf("leave as=zombie members=(%s:%s)", c.old, c.name)
+	} else if !strings.HasPrefix(line, "join") {
+		line += fmt.Sprintf(" generation=%d", c.gen)
+	}
+	rightful := c.member && !c.excused
+	if err := c.m.do("%s", line); err != nil {
 		return err
 	}
-	answer := errorsIn(c.m.w.names["zombie"].answer)[0]
-	if c.member && !c.m.excused && answer != 82 && answer != 25 {
+	said := "nothing, as if it were welcome"
+	if answer := c.m.w.names["zombie"].answer; answer != nil {
+		code := errorsIn(answer)[0]
+		if code == 82 || code == 25 {
+			return nil
+		}
+		said = errorText(code)
+	}
+	if rightful {
 		c.m.expect("answer=zombie error=82")
-		return fmt.Errorf("%s was replaced by %s, and is answered %s", c.old, c.id, errorText(answer))
+		return fmt.Errorf("%s was replaced by %s, and is answered %s", c.old, c.id, said)
 	}
 	return nil
 }
@@ -129,7 +178,20 @@ func (c *modelClient) commit() error {
 	if !c.member || c.asked != nil {
 		return nil
 	}
-	return c.ask("commit generation=%d offsets=(t/%d:%d)", c.gen, c.m.rnd.IntN(4), c.m.rnd.IntN(100))
+	if c.m.rnd.IntN(2) == 0 {
+		return c.ask("txn-commit producer=%d generation=%d offsets=(t/%d:%d)", c.producer, c.gen, c.m.rnd.IntN(4), c.m.rnd.IntN(100))
+	}
+	return c.ask("commit generation=%d offsets=(t/%d:%d,t/%d:%d)", c.gen, c.m.rnd.IntN(2), c.m.rnd.IntN(100), 2+c.m.rnd.IntN(2), c.m.rnd.IntN(100))
+}
+
+// endTxn ends the client's transaction. Its marker comes after all that belongs to it.
+func (c *modelClient) endTxn() error {
+	for _, h := range c.m.w.held {
+		if h.append.Txn != nil && h.append.Txn.ProducerID == int64(c.producer) {
+			return nil
+		}
+	}
+	return c.m.do("end-txn %s producer=%d", []string{"commit", "abort"}[c.m.rnd.IntN(2)], c.producer)
 }
 
 // answered reacts as Kafka's client does.
@@ -143,14 +205,14 @@ func (c *modelClient) answered(s *sent) error {
 	case 25:
 		c.id, c.member, c.joined = "", false, false
 	case 82:
-		if !c.m.excused {
+		if !c.excused {
 			c.m.expect("answer=%s error=0", s.name)
 			return fmt.Errorf("%s is the newest holder of its instance and was fenced", c.m.w.title(s))
 		}
 		c.forget()
 	case 22, 27:
 		c.member, c.joined = false, false
-	case 14, 15, 16, -1:
+	case 14, 15, 16, -1, 81:
 		if _, join := s.answer.(*kmsg.JoinGroupResponse); join {
 			c.member = false
 		}
@@ -165,6 +227,9 @@ func (c *modelClient) succeeded(resp kmsg.Response) error {
 	switch r := resp.(type) {
 	case *kmsg.JoinGroupResponse:
 		c.id, c.gen, c.joined, c.leads = r.MemberID, r.Generation, true, nil
+		if c.askedOf == c.m.reloads {
+			c.excused = false
+		}
 		if r.LeaderID == r.MemberID && !r.SkipAssignment {
 			for _, mb := range r.Members {
 				c.leads = append(c.leads, mb.MemberID)

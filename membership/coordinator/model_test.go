@@ -11,11 +11,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/cockroachdb/datadriven"
 )
 
-// TestModel lets random clients (up to four static and three dynamic ones) meet restarts, removals, zombies, slow,
-// failing and lost appends and restarts of the coordinator, and checks every invariant after every step. A failing
-// seed prints a minimal script that can be put into testdata.
+// TestModel lets random clients (up to four static and three dynamic ones, old and new) meet restarts, removals, zombies,
+// slow, failing and lost appends, transactions and restarts of the coordinator, under random options and settings, and
+// checks every invariant after every step. A failing seed prints a minimal script that can be put into testdata.
 //
 // MODEL_SEEDS sets the number of seeds, MODEL_SEED runs a single one.
 func TestModel(t *testing.T) {
@@ -94,7 +96,7 @@ func minimal(seed uint64) string {
 	}
 	m := newModel(seed, steps)
 	err := m.run()
-	return fmt.Sprintf("seed %d: %v\n\nscenario seed-%d profile=%s\n----\n\n%s", seed, err, seed, m.w.m.cfg.Profile, strings.Join(m.script, "\n"))
+	return fmt.Sprintf("seed %d: %v\n\nscenario seed-%d profile=%s%s\n----\n\n%s", seed, err, seed, m.w.m.cfg.Profile, m.options, strings.Join(m.script, "\n"))
 }
 
 // model drives clients against a world.
@@ -103,18 +105,18 @@ type model struct {
 	steps      []int
 	rnd        *rand.Rand // of the present step
 	w          *world
+	options    string // of the scenario
 	clients    []*modelClient
 	script     []string
 	generation int32
 	held       bool
 	drafts     bool // with what the drafts of KIP-345 asked for
-	// excused is set once a fence of the rightful holder may happen: an append failed or was lost, or (D10) Kafka
-	// forgot what it does not store.
-	excused bool
+	failed     bool // an append failed since the last reload
+	reloads    int
 }
 
 func newModel(seed uint64, steps []int) *model {
-	m := &model{seed: seed, steps: steps, w: newWorld(Profile(seed%2), newArgs(nil))}
+	m := &model{seed: seed, steps: steps}
 	m.roll(-1)
 	m.drafts = m.rnd.IntN(2) == 0
 	for i := range 1 + m.rnd.IntN(4) {
@@ -123,6 +125,20 @@ func newModel(seed uint64, steps []int) *model {
 	for i := range m.rnd.IntN(4) {
 		m.clients = append(m.clients, &modelClient{m: m, name: string(rune('x' + i))})
 	}
+	for i, c := range m.clients {
+		c.producer = i + 1
+		c.choose()
+	}
+	for _, option := range []string{"delay=-1s", "delay=10s", "absent-keep-clock", "absent-after=5s", fmt.Sprintf("max-size=%d", len(m.clients))} {
+		if m.rnd.IntN(6) == 0 {
+			m.options += " " + option
+		}
+	}
+	_, options, err := datadriven.ParseLine("scenario" + strings.Replace(m.options, "delay=-1s delay=10s", "delay=10s", 1))
+	if err != nil {
+		panic(err)
+	}
+	m.w = newWorld(Profile(seed%2), newArgs(options))
 	return m
 }
 
@@ -157,7 +173,7 @@ func (m *model) do(format string, v ...any) error {
 		return fmt.Errorf("after %s: %w", line, err)
 	}
 	now := m.w.generation("g")
-	if now < m.generation {
+	if now < m.generation && m.w.m.groups["g"] != nil {
 		return fmt.Errorf("after %s: the generation went from %d to %d", line, m.generation, now)
 	}
 	m.generation = now
@@ -178,18 +194,35 @@ func (m *model) random() error {
 		return m.do("advance %ds", m.rnd.IntN(40))
 	case n < 83:
 		return c.restart()
-	case n < 86:
-		return m.do("leave members=(%s) as=operator", c.identity())
-	case n < 89:
+	case n < 85:
+		return m.remove()
+	case n < 88:
 		return c.zombie()
 	case n < 91:
 		return c.commit()
-	case n < 96:
+	case n < 92:
+		return c.endTxn()
+	case n < 97:
 		return m.append()
 	case n < 98:
 		return m.reload()
+	case n < 99:
+		return m.do("%s", []string{"fetch stable", "describe", "list", "delete", "offset-delete partitions=(t/0)"}[m.rnd.IntN(5)])
 	}
 	return c.stop()
+}
+
+// remove takes one member or a batch out of the group, as an operator does; some are named by the wrong member id.
+func (m *model) remove() error {
+	var members []string
+	for range 1 + m.rnd.IntN(3) {
+		c := m.clients[m.rnd.IntN(len(m.clients))]
+		members = append(members, c.identity())
+		if c.static && m.rnd.IntN(4) == 0 {
+			members = append(members, c.old+":"+c.name)
+		}
+	}
+	return m.do("leave members=(%s) as=operator", strings.Join(members, ","))
 }
 
 // configure changes the group's settings, or forces a rebalance.
@@ -227,16 +260,28 @@ func (m *model) append() error {
 		m.held = false
 		return m.do("release")
 	case 1:
-		if len(m.w.held) > 0 {
-			return m.do("release append=%d", m.w.held[0].append.ID)
+		if h := m.anyHeld(); h != nil {
+			return m.do("release append=%d", h.append.ID)
 		}
 	case 2:
-		if len(m.w.held) > 0 {
-			m.excused = true
-			return m.do("fail append=%d error=REQUEST_TIMED_OUT", m.w.held[0].append.ID)
+		if h := m.anyHeld(); h != nil && !h.written {
+			m.failed = true
+			return m.do("fail append=%d error=%s", h.append.ID, []string{"REQUEST_TIMED_OUT", "NOT_LEADER_FOR_PARTITION", "MESSAGE_TOO_LARGE"}[m.rnd.IntN(3)])
 		}
 	}
 	return nil
+}
+
+// anyHeld chooses an append whose outcome may be told now: those of transactions keep their order.
+func (m *model) anyHeld() *heldAppend {
+	if len(m.w.held) == 0 {
+		return nil
+	}
+	at := m.rnd.IntN(len(m.w.held))
+	if txn := slices.IndexFunc(m.w.held, func(h heldAppend) bool { return h.append.Txn != nil }); txn >= 0 {
+		at = min(at, txn)
+	}
+	return &m.w.held[at]
 }
 
 // reload restarts the coordinator, with or without a word. Appends that are under way are lost or stored.
@@ -246,11 +291,14 @@ func (m *model) reload() error {
 			return err
 		}
 	}
-	for _, h := range m.w.held {
-		m.excused = m.excused || !h.written
+	lost := slices.ContainsFunc(m.w.held, func(h heldAppend) bool { return !h.written })
+	if lost || m.failed || m.w.cfg.Profile == Kafka {
+		for _, c := range m.clients {
+			c.excused = true
+		}
 	}
-	m.excused = m.excused || m.w.cfg.Profile == Kafka
-	m.generation = 0
+	m.failed, m.generation = false, 0
+	m.reloads++
 	if m.rnd.IntN(2) == 0 {
 		return m.do("reload crash")
 	}
@@ -263,6 +311,11 @@ func (m *model) settle() error {
 	if err := m.do("release"); err != nil {
 		return err
 	}
+	for _, c := range m.clients {
+		if err := m.do("end-txn abort producer=%d", c.producer); err != nil {
+			return err
+		}
+	}
 	for range 300 {
 		for _, c := range m.clients {
 			if c.stopped {
@@ -273,7 +326,7 @@ func (m *model) settle() error {
 			}
 		}
 		if m.settled() {
-			return nil
+			return m.durable()
 		}
 		if err := m.do("advance 1s"); err != nil {
 			return err
@@ -282,6 +335,34 @@ func (m *model) settle() error {
 	m.expect("state=Stable")
 	return fmt.Errorf("after quiet time the group is %+v", m.w.m.groups["g"])
 }
+
+// durable crashes a group that has settled: what comes back is what was there.
+func (m *model) durable() error {
+	before, _ := m.w.m.Group("g")
+	if err := m.do("fetch stable as=before"); err != nil {
+		return err
+	}
+	m.generation = 0
+	if err := m.do("reload crash"); err != nil {
+		return err
+	}
+	if err := m.do("fetch stable as=after"); err != nil {
+		return err
+	}
+	want, got := formatAnswer(m.w.names["before"].answer), formatAnswer(m.w.names["after"].answer)
+	if want != got || strings.Contains(got, "88 ") {
+		m.expect("answer=after error=0 offsets=%s", fields(m.w.names["before"].answer)["offsets"])
+		return fmt.Errorf("before the crash the offsets were %s, after it they are %s", want, got)
+	}
+	after, _ := m.w.m.Group("g")
+	if before.State == stable.String() && !(after.State == before.State && after.Generation == before.Generation && slices.Equal(sortedIDs(before), sortedIDs(after))) {
+		m.expect("state=%s generation=%d members=(%s)", before.State, before.Generation, strings.Join(sortedIDs(before), ","))
+		return fmt.Errorf("before the crash the group was %+v, after it it is %+v", before, after)
+	}
+	return nil
+}
+
+func sortedIDs(g Group) []string { return slices.Sorted(slices.Values(memberIDs(g))) }
 
 func (m *model) settled() bool {
 	running := 0

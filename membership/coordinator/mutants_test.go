@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,7 @@ type mutant struct {
 
 // TestMutantsApply checks in every run that the table of mutants still fits the code.
 func TestMutantsApply(t *testing.T) {
-	for _, mu := range mutants {
+	for _, mu := range slices.Concat(mutants, ruleMutants) {
 		if _, err := mu.source(); err != "" {
 			t.Errorf("%s: %s", mu.name, err)
 		}
@@ -36,8 +37,8 @@ func TestMutants(t *testing.T) {
 		t.Skip("COORDINATOR_MUTANTS is not set: each mutant is a build of its own, some minutes in all")
 	}
 	caught := regexp.MustCompile(`--- FAIL: (Test\w+/?\w*)`)
-	for _, mu := range mutants {
-		t.Run(strings.ReplaceAll(mu.name, " ", "-"), func(t *testing.T) {
+	for _, mu := range slices.Concat(mutants, ruleMutants) {
+		t.Run(strings.NewReplacer(" ", "-", ":", "").Replace(mu.name), func(t *testing.T) {
 			out, err := mu.test(t)
 			by := caught.FindAllStringSubmatch(out, -1)
 			switch {

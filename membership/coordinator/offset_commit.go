@@ -11,9 +11,6 @@ func (m *Machine) onOffsetCommit(r Request, q *kmsg.OffsetCommitRequest) {
 	resp.Version = q.Version
 	resp.Topics = make([]kmsg.OffsetCommitResponseTopic, len(q.Topics))
 	c := &committing{request: r.ID, resp: resp}
-	if q.Version == 0 {
-		q.Generation = -1 // version 0 knows neither members nor generations
-	}
 	expires := int64(noExpiry)
 	if q.Version >= 2 && q.Version <= 4 && q.RetentionTimeMillis >= 0 {
 		expires = m.wall + q.RetentionTimeMillis
@@ -57,8 +54,6 @@ func (m *Machine) committer(q *kmsg.OffsetCommitRequest) (*group, *kerr.Error) {
 		return nil, kerr.CoordinatorNotAvailable
 	case g.state == empty && q.Generation < 0:
 		return g, nil // whatever ids it names: a consumer without a group may carry an instance id (KAFKA-14201)
-	case q.Generation < 0 && q.MemberID == "" && q.InstanceID == nil:
-		return nil, kerr.UnknownMemberID
 	}
 	mb, err := g.validate(q.MemberID, q.InstanceID)
 	switch {

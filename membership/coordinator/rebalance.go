@@ -248,7 +248,8 @@ func (m *Machine) answerSync(g *group, mb *member, err *kerr.Error) {
 
 // answerJoin answers a member's parked Join.
 func (m *Machine) answerJoin(g *group, mb *member, resp *kmsg.JoinGroupResponse) {
-	m.reply(mb.join.id, joinVersion(resp, mb.join.version))
+	resp.Version = mb.join.version
+	m.reply(mb.join.id, resp)
 	mb.join = parked{}
 	g.parkedJoins--
 }

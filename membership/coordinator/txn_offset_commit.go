@@ -47,6 +47,8 @@ func (m *Machine) txnCommitter(q *kmsg.TxnOffsetCommitRequest) (*group, *kerr.Er
 		return nil, err
 	case g == nil && q.Generation < 0:
 		return m.newGroup(q.Group, PartitionFor(q.Group, m.cfg.OffsetsPartitions)), nil
+	case g == nil && q.Version >= 6:
+		return nil, kerr.GroupIDNotFound
 	case g == nil:
 		return nil, kerr.IllegalGeneration
 	case g.state == dead:

@@ -222,10 +222,10 @@ func (w *world) release(id uint64, err *kerr.Error) error {
 			continue
 		}
 		found = true
-		w.held = slices.DeleteFunc(w.held, func(other heldAppend) bool { return other.append.ID == h.append.ID })
-		if err == nil && !h.written {
-			w.write(h.append)
+		if err == nil {
+			w.writeHeld(h.append.ID)
 		}
+		w.held = slices.DeleteFunc(w.held, func(other heldAppend) bool { return other.append.ID == h.append.ID })
 		w.step(Appended{ID: h.append.ID, Err: err})
 	}
 	if !found {
@@ -234,12 +234,12 @@ func (w *world) release(id uint64, err *kerr.Error) error {
 	return nil
 }
 
-// writeHeld makes held appends durable without acknowledging them.
-func (w *world) writeHeld() {
+// writeHeld makes held appends durable without acknowledging them, up to one that they reach the log before.
+func (w *world) writeHeld(last uint64) {
 	for i := range w.held {
-		if !w.held[i].written {
-			w.held[i].written = true
-			w.write(w.held[i].append)
+		if h := &w.held[i]; !h.written && h.append.ID <= last {
+			h.written = true
+			w.write(h.append)
 		}
 	}
 }
