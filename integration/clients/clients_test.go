@@ -16,87 +16,69 @@ import (
 	"github.com/millrace-io/millrace/integration/proc"
 )
 
-// runEnv asks for the matrix: it needs a JDK, Maven, Node.js and Python, and downloads the clients once.
+// runEnv asks for the matrix and names the brokers to play it against: it needs a JDK, Maven, Node.js and Python, and
+// downloads the clients once.
 const runEnv = "MILLRACE_CLIENTS"
 
 // programTimeout bounds one client's program.
 const programTimeout = 5 * time.Minute
 
-// TestClients plays the matrix and prints it.
+// TestClients plays the matrix against each broker that is asked for and prints it.
 func TestClients(t *testing.T) {
 	if os.Getenv(runEnv) == "" {
-		t.Skipf("other people's clients need a JDK, Maven, Node.js and Python and are downloaded once: run make test-clients, or set %s=1", runEnv)
+		t.Skipf("other people's clients need a JDK, Maven, Node.js and Python and are downloaded once: run make test-clients, or set %s=kafka,kip345", runEnv)
 	}
-	bin := t.TempDir()
-	dev, err := proc.Build(t.Context(), bin, "cmd/millrace")
+	millrace, err := proc.Build(t.Context(), t.TempDir(), "cmd/millrace")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex
-	all := map[string]results{}
-	t.Cleanup(func() {
-		played := slices.DeleteFunc(slices.Clone(matrix), func(c client) bool { return all[c.name] == nil })
-		fmt.Printf("\n%s\n", render(played, func(c client) results { return all[c.name] }))
-	})
-	for _, c := range matrix {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel() // each has a cluster of its own, and most of the time is waiting
-			got := c.test(t, dev)
-			mu.Lock()
-			defer mu.Unlock()
-			all[c.name] = got
+	for _, b := range wanted(t) {
+		t.Run(b.name, func(t *testing.T) {
+			var mu sync.Mutex
+			all := map[string]results{}
+			t.Cleanup(func() {
+				played := slices.DeleteFunc(slices.Clone(matrix), func(c client) bool { return all[c.name] == nil })
+				fmt.Printf("\n%s\n\n%s\n", b.title, render(played, b.name, func(c client) results { return all[c.name] }))
+			})
+			for _, c := range matrix {
+				t.Run(c.slug(), func(t *testing.T) {
+					t.Parallel() // each has a cluster of its own, and most of the time is waiting
+					got := c.test(t, b, millrace)
+					mu.Lock()
+					defer mu.Unlock()
+					all[c.name] = got
+				})
+			}
 		})
 	}
 }
 
 // test plays one client's cases against a cluster of its own and reports each that is not as expected.
-func (c client) test(t *testing.T, dev string) results {
-	start := func(context.Context, string, string) *exec.Cmd { return nil }
+func (c client) test(t *testing.T, b broker, millrace string) results {
+	start := func(context.Context, endpoint, string) *exec.Cmd { return nil }
 	if c.prepare != nil {
 		start = c.prepare(t)
 	}
-	p, addr := startDev(t, dev)
+	at := b.start(t, millrace, c.slug())
 	var lines []result
 	if c.play != nil {
-		lines = c.play(t, addr)
+		lines = c.play(t, at.addr)
 	} else {
-		lines = runProgram(t, func(ctx context.Context, dir string) *exec.Cmd { return start(ctx, addr, dir) })
+		lines = runProgram(t, func(ctx context.Context, dir string) *exec.Cmd { return start(ctx, at, dir) })
 	}
-	got := c.verify(t, addr, lines)
+	got := c.verify(t, at.addr, lines)
 	for _, tc := range cases {
-		if !c.plays(tc.name) {
+		if !c.plays(b.name, tc) {
 			continue
 		}
 		if why := c.unexpected(tc.name, got[tc.name]); why != "" {
 			t.Errorf("%s: %s", tc.name, why)
 		}
 	}
-	if err := p.Stop(30 * time.Second); err != nil {
-		t.Error(err)
-	}
-	for _, complaint := range complaints(t, p.LogFile) {
+	for _, complaint := range at.finish() {
 		t.Errorf("the cluster says: %s", complaint)
 	}
 	return got
-}
-
-// startDev starts "millrace dev" on a free port.
-func startDev(t *testing.T, program string) (p *proc.Process, addr string) {
-	t.Helper()
-	addr, err := proc.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err = proc.Start(t.TempDir(), "dev", program, nil, "dev", "-listen", addr); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Kill)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := p.AwaitLog(ctx, addr); err != nil {
-		t.Fatal(err)
-	}
-	return p, addr
 }
 
 // runProgram runs a client's program to its end and reads its results. What it writes to standard error is shown when
@@ -152,19 +134,4 @@ func (c client) verify(t *testing.T, addr string, lines []result) results {
 		got[r.Case] = r
 	}
 	return got
-}
-
-// complaints are the warnings and errors that the cluster has logged.
-func complaints(t *testing.T, log string) (found []string) {
-	t.Helper()
-	text, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
-			found = append(found, strings.TrimSpace(line))
-		}
-	}
-	return found
 }

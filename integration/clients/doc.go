@@ -1,15 +1,16 @@
-// Package clients runs other people's Kafka clients against the embedded cluster: "make test-clients".
+// Package clients runs other people's Kafka clients against the embedded cluster, under both of its profiles:
+// "make test-clients"; and against a real Apache Kafka, for comparison: "make test-clients BROKER=apache".
 //
 // Each client is a short program in its own language that plays the same cases (see cases in matrix_test.go) against a
-// fresh "millrace dev" process, and prints one JSON line a case:
+// fresh broker (see brokers in brokers_test.go), and prints one JSON line a case:
 //
 //	{"case": "static-bounce", "ok": true}
 //	{"case": "fenced", "limit": "no group.instance.id"}     what the client itself has no way to do
 //	{"case": "admin", "error": "…"}
 //
 // The program tells what its client saw. What the cluster saw is checked here, by the group's records in
-// __consumer_offsets and by what is in the topics. A case passes when both are as they should be and the cluster had
-// nothing to complain about. Each result is compared with the table of expected limits; a limit that has gone is a
+// __consumer_offsets and by what is in the topics. A case passes when both are as they should be and the embedded
+// cluster had nothing to complain about. Each result is compared with the table of expected limits; a limit that has gone is a
 // failure too, so that the table stays true. docs/clients.md shows the same table.
 //
 // How a client gets here is in its own manifest, with pinned versions:

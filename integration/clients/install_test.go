@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,10 +31,15 @@ func runtime(t *testing.T, program, install string) string {
 	return path
 }
 
+// installing lets one test at a time install, so that several that need the same wait for the first.
+var installing sync.Mutex
+
 // installed returns a directory that fill has filled according to some files, now or in an earlier run. It takes its
 // name when it is complete, so that a run that was cut short leaves nothing that looks installed.
 func installed(t *testing.T, name string, files []string, extra string, fill func(ctx context.Context, dir string) error) string {
 	t.Helper()
+	installing.Lock()
+	defer installing.Unlock()
 	sum := sha256.New()
 	for _, f := range files {
 		text, err := os.ReadFile(f)
@@ -79,8 +85,8 @@ func run(cmd *exec.Cmd) error {
 }
 
 // java compiles the two Java programs against the jars that integration/kafka resolves, and runs one of them.
-func java(class string) func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
-	return func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+func java(class string) func(t *testing.T) starter {
+	return func(t *testing.T) starter {
 		jars := javaJars(t)
 		javac, err := kafka.Javac()
 		if err != nil {
@@ -93,9 +99,9 @@ func java(class string) func(t *testing.T) func(ctx context.Context, addr, dir s
 		classes := installed(t, "java", sources, jars.classpath, func(ctx context.Context, dir string) error {
 			return run(exec.CommandContext(ctx, javac, append([]string{"-Xlint:all", "-d", dir, "-cp", jars.classpath}, sources...)...))
 		})
-		return func(ctx context.Context, addr, dir string) *exec.Cmd {
+		return func(ctx context.Context, at endpoint, dir string) *exec.Cmd {
 			cp := classes + string(filepath.ListSeparator) + jars.classpath
-			return exec.CommandContext(ctx, jars.java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", jars.logging, "-cp", cp, class, addr, dir)
+			return exec.CommandContext(ctx, jars.java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", jars.logging, "-cp", cp, class, at.addr, dir, at.admin)
 		}
 	}
 }
@@ -105,6 +111,8 @@ type jvm struct{ java, classpath, logging, dir string }
 
 func javaJars(t *testing.T) (j jvm) {
 	t.Helper()
+	installing.Lock()
+	defer installing.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), installTimeout)
 	defer cancel()
 	var err error
@@ -123,8 +131,8 @@ func javaJars(t *testing.T) (j jvm) {
 	return j
 }
 
-func python(program string) func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
-	return func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+func python(program string) func(t *testing.T) starter {
+	return func(t *testing.T) starter {
 		interpreter := runtime(t, "python3", "Debian: apt-get install python3 python3-pip")
 		// The packages have parts that are built for one version of Python.
 		version, err := exec.CommandContext(t.Context(), interpreter, "--version").Output()
@@ -135,15 +143,15 @@ func python(program string) func(t *testing.T) func(ctx context.Context, addr, d
 			return run(exec.CommandContext(ctx, interpreter, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
 				"--target", dir, "-r", "python/requirements.txt"))
 		})
-		return func(ctx context.Context, addr, _ string) *exec.Cmd {
-			cmd := exec.CommandContext(ctx, interpreter, filepath.Join("python", program), addr)
+		return func(ctx context.Context, at endpoint, _ string) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, interpreter, filepath.Join("python", program), at.addr)
 			cmd.Env = append(os.Environ(), "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1")
 			return cmd
 		}
 	}
 }
 
-func node(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+func node(t *testing.T) starter {
 	interpreter := runtime(t, "node", "Debian: apt-get install nodejs npm")
 	npm := runtime(t, "npm", "Debian: apt-get install npm")
 	manifests := []string{"kafkajs/package.json", "kafkajs/package-lock.json"}
@@ -155,22 +163,24 @@ func node(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
 		cmd.Dir = dir
 		return run(cmd)
 	})
-	return func(ctx context.Context, addr, _ string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, interpreter, "kafkajs/client.js", addr)
+	return func(ctx context.Context, at endpoint, _ string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, interpreter, "kafkajs/client.js", at.addr)
 		cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(modules, "node_modules"))
 		return cmd
 	}
 }
 
 // goProgram builds the program of a directory, in whose module it may be the only one.
-func goProgram(dir string) func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
-	return func(t *testing.T) func(ctx context.Context, addr, dir string) *exec.Cmd {
+func goProgram(dir string) func(t *testing.T) starter {
+	return func(t *testing.T) starter {
 		out := filepath.Join(t.TempDir(), dir)
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", out, ".")
 		cmd.Dir = dir
 		if err := run(cmd); err != nil {
 			t.Fatal(err)
 		}
-		return func(ctx context.Context, addr, _ string) *exec.Cmd { return exec.CommandContext(ctx, out, addr) }
+		return func(ctx context.Context, at endpoint, _ string) *exec.Cmd {
+			return exec.CommandContext(ctx, out, at.addr)
+		}
 	}
 }

@@ -10,15 +10,16 @@ import (
 type testCase struct {
 	name string
 	what string
+	only []string // the brokers that have what it takes; nil means all
 }
 
 var cases = []testCase{
-	{"produce-consume", "create a topic, produce, consume in a group, commit"},
-	{"admin", "describe topics and groups; read, set and delete offsets; delete group and topic"},
-	{"static-bounce", "two static members restart one after the other: same instance, same partitions, same generation"},
-	{"fenced", "a second member with the same instance id takes over, and the first one hears that it is fenced"},
-	{"batch-removal", "two static members close and stay; one request removes both by instance id, in one generation"},
-	{"transactions", "offsets in a transaction that commits and in one that aborts; read_committed sees the first only"},
+	{"produce-consume", "create a topic, produce, consume in a group, commit", nil},
+	{"admin", "describe topics and groups; read, set and delete offsets; delete group and topic", nil},
+	{"static-bounce", "two static members restart one after the other: same instance, same partitions, same generation", nil},
+	{"fenced", "a second member with the same instance id takes over, and the first one hears that it is fenced", nil},
+	{"batch-removal", "two static members close and stay; one request removes both by instance id, in one generation", nil},
+	{"transactions", "offsets in a transaction that commits and in one that aborts; read_committed sees the first only", nil},
 }
 
 // A result is a line that a client program prints. None of the fields set means that the case was not played.
@@ -49,18 +50,18 @@ func (c client) unexpected(name string, got result) string {
 }
 
 // expected are the results that a client has to have.
-func (c client) expected() results {
+func (c client) expected(broker string) results {
 	all := results{}
 	for _, tc := range cases {
-		if c.plays(tc.name) {
+		if c.plays(broker, tc) {
 			all[tc.name] = result{Case: tc.name, OK: c.limits[tc.name] == "", Limit: c.limits[tc.name]}
 		}
 	}
 	return all
 }
 
-// render writes the matrix as a table in Markdown, with the limits as notes below it.
-func render(list []client, of func(client) results) string {
+// render writes the matrix of one broker as a table in Markdown, with the limits as notes below it.
+func render(list []client, broker string, of func(client) results) string {
 	var notes []string
 	rows := []string{"| client |", "|---|"}
 	for _, tc := range cases {
@@ -71,7 +72,7 @@ func render(list []client, of func(client) results) string {
 		row := "| " + c.label() + " |"
 		got := of(c)
 		for _, tc := range cases {
-			row += " " + cell(c, got[tc.name], tc.name, &notes) + " |"
+			row += " " + cell(c.plays(broker, tc), got[tc.name], &notes) + " |"
 		}
 		rows = append(rows, row)
 	}
@@ -82,9 +83,40 @@ func render(list []client, of func(client) results) string {
 	return strings.Join(rows, "\n") + "\n"
 }
 
-func cell(c client, r result, name string, notes *[]string) string {
+// summary writes what is expected of each client on each broker as a table.
+func summary(list []client) string {
+	rows := []string{"| client |", "|---|"}
+	for _, b := range brokers {
+		rows[0] += " " + b.title + " |"
+		rows[1] += "---|"
+	}
+	for _, c := range list {
+		row := "| " + c.label() + " |"
+		for _, b := range brokers {
+			row += " " + counts(c.expected(b.name)) + " |"
+		}
+		rows = append(rows, row)
+	}
+	return strings.Join(rows, "\n") + "\n"
+}
+
+// counts are the numbers of cases that pass and of those that a client has a limit for.
+func counts(all results) string {
+	passed := 0
+	for _, r := range all {
+		if r.OK {
+			passed++
+		}
+	}
+	if limited := len(all) - passed; limited > 0 {
+		return fmt.Sprintf("%d pass, %d limited", passed, limited)
+	}
+	return fmt.Sprintf("%d pass", passed)
+}
+
+func cell(played bool, r result, notes *[]string) string {
 	switch {
-	case !c.plays(name):
+	case !played:
 		return "–"
 	case r.OK:
 		return "pass"

@@ -18,6 +18,8 @@ def done(futures):
 
 def create(topic, partitions):
     done(ADMIN.create_topics([NewTopic(topic, partitions, 1)]))
+    # Kafka answers before all of its brokers know the topic, and a consumer reports a topic that it does not find
+    until("the topic", lambda: len(ADMIN.list_topics(topic).topics[topic].partitions) == partitions)
 
 
 def produce(topic, n):
