@@ -37,9 +37,9 @@ var spellings = map[string]string{
 	"requirestable": "stable", "errorcode": "error", "assignments": "assign", "skipassignment": "skip", "producerid": "producer",
 }
 
-// spelling is the name used here of what a script calls so: in any case, with or without dashes.
+// spelling is the name used here of what a script calls so: in any case, with dashes, dots or neither.
 func spelling(name string) string {
-	if short, ok := spellings[strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))]; ok {
+	if short, ok := spellings[strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))]; ok {
 		return short
 	}
 	return name

@@ -153,7 +153,7 @@ func storeError(err *kerr.Error) *kerr.Error {
 	switch err {
 	case nil:
 		return nil
-	case kerr.UnknownTopicOrPartition, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend, kerr.RequestTimedOut:
+	case kerr.UnknownTopicOrPartition, kerr.NotEnoughReplicas, kerr.RequestTimedOut:
 		return kerr.CoordinatorNotAvailable
 	case kerr.NotLeaderForPartition, kerr.KafkaStorageError:
 		return kerr.NotCoordinator

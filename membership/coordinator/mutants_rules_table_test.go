@@ -23,7 +23,7 @@ var ruleMutants = []mutant{
 `, ``},
 	{"R15: a replacement taken back but not in the log", "static.go", `	g.image = renamed(g.image, mb)
 `, ``},
-	{"R16: a time-out told as such", "machine.go", `kerr.NotEnoughReplicasAfterAppend, kerr.RequestTimedOut:`, `kerr.NotEnoughReplicasAfterAppend:`},
+	{"R16: a time-out told as such", "machine.go", `kerr.NotEnoughReplicas, kerr.RequestTimedOut:`, `kerr.NotEnoughReplicas:`},
 	{"D12: an older replacement answered for the newer", "static.go", `mb.join.waiting && mb.join.id == c.request.id`, `mb.join.waiting`},
 	{"R6: a session that ends while the record is on its way", "static.go", `			if mb.session.index == notQueued { // it ended while the record was on its way
 				m.heard(mb)

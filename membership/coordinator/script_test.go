@@ -81,8 +81,14 @@ func (s *script) run(d *datadriven.TestData) string {
 	if unknown := a.unused(); len(unknown) > 0 && !failed {
 		d.Fatalf(s.t, "%s does not know %s", d.Cmd, strings.Join(unknown, ", "))
 	}
+	if d.Expected == anything {
+		return anything
+	}
 	return merge(names, outputs)
 }
+
+// anything is the output of a command that a script does not want to compare.
+const anything = "...\n"
 
 // scenario starts with fresh coordinators, one per profile unless one is asked for.
 func (s *script) scenario(d *datadriven.TestData, a *args) string {
