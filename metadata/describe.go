@@ -18,18 +18,9 @@ import (
 // topics the tasks have; with nil (a tool that has no topology) stores stay empty and partitions are those that the leader
 // wrote into the assignments. A group that does not exist is a snapshot in state Dead without instances.
 func Describe(ctx context.Context, adm *kadm.Client, group string, plan *topology.Plan) (Snapshot, error) {
-	described, err := adm.DescribeGroups(ctx, group)
+	d, err := DescribeGroup(ctx, adm, group)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("describe group %q: %w", group, err)
-	}
-	d, ok := described[group]
-	switch {
-	case !ok:
-		return Snapshot{}, fmt.Errorf("describe group %q: the coordinator's answer does not name it", group)
-	case errors.Is(d.Err, kerr.GroupIDNotFound): // brokers before DescribeGroups version 6 say "Dead" instead
-		d = kadm.DescribedGroup{Group: group, State: "Dead"}
-	case d.Err != nil:
-		return Snapshot{}, fmt.Errorf("describe group %q: %w", group, d.Err)
+		return Snapshot{}, err
 	}
 	broker, err := adm.BrokerMetadata(ctx)
 	if err != nil {
@@ -38,6 +29,29 @@ func Describe(ctx context.Context, adm *kadm.Client, group string, plan *topolog
 	s := snapshotOf(d, plan)
 	s.ClusterID, s.Taken = broker.Cluster, time.Now()
 	return s, nil
+}
+
+// DescribeGroup asks the group's coordinator for the members. A group that does not exist, or has another protocol than
+// classic, is one in state Dead with the coordinator's word for it in ErrMessage.
+func DescribeGroup(ctx context.Context, adm *kadm.Client, group string) (kadm.DescribedGroup, error) {
+	described, err := adm.DescribeGroups(ctx, group)
+	if sharded, ok := errors.AsType[*kadm.ShardErrors](err); ok && len(sharded.Errs) == 1 {
+		err = sharded.Errs[0].Err // one group is one request
+	}
+	d, ok := described[group]
+	switch {
+	case err != nil:
+	case !ok:
+		err = errors.New("the coordinator's answer does not name it")
+	case errors.Is(d.Err, kerr.GroupIDNotFound): // brokers before DescribeGroups version 6 say "Dead" instead
+		return kadm.DescribedGroup{Group: group, State: stateDead, ErrMessage: d.ErrMessage}, nil
+	default:
+		err = d.Err
+	}
+	if err != nil {
+		return kadm.DescribedGroup{}, fmt.Errorf("describe group %q: %w", group, err)
+	}
+	return d, nil
 }
 
 // snapshotOf makes a snapshot of a coordinator's answer. The generation is the highest in the assignments, in a stable
@@ -74,7 +88,11 @@ func snapshotOf(d kadm.DescribedGroup, plan *topology.Plan) Snapshot {
 	return s
 }
 
-const stateStable = "Stable"
+// States of a group, in the coordinator's words.
+const (
+	stateStable = "Stable"
+	stateDead   = "Dead"
+)
 
 // memberRead is one member with what its bytes say about its process.
 type memberRead struct {

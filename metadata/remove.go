@@ -103,13 +103,9 @@ func removals(members []MemberName, answer *kmsg.LeaveGroupResponse) []Removal {
 
 // StaticInstances maps the instance ids in a group to the hosts of their clients. A group that does not exist has none.
 func StaticInstances(ctx context.Context, adm *kadm.Client, group string) (map[string]string, error) {
-	described, err := adm.DescribeGroups(ctx, group)
+	d, err := DescribeGroup(ctx, adm, group)
 	if err != nil {
-		return nil, fmt.Errorf("describe group %q: %w", group, err)
-	}
-	d := described[group]
-	if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
-		return nil, fmt.Errorf("describe group %q: %w", group, d.Err)
+		return nil, err
 	}
 	hosts := map[string]string{}
 	for _, m := range d.Members {

@@ -57,7 +57,7 @@ func runExpect(ctx context.Context, t *terminal, args []string) error {
 		return err
 	}
 	f.ids = splitIDs(flags.Args()...)
-	if err := f.check(); err != nil {
+	if err := f.check(t); err != nil {
 		return err
 	}
 	f.timeout += f.wait
@@ -69,7 +69,7 @@ func runExpect(ctx context.Context, t *terminal, args []string) error {
 	})
 }
 
-func (f *expectFlags) check() error {
+func (f *expectFlags) check(t *terminal) error {
 	switch {
 	case f.wait < 0:
 		return usagef("-wait is %v: want 0 or more", f.wait)
@@ -78,7 +78,7 @@ func (f *expectFlags) check() error {
 	case f.admin == "" && len(f.ids) == 0:
 		return usagef("there are no instance ids: brokers keep no list that could be turned off")
 	}
-	return f.operateFlags.check()
+	return f.operateFlags.check(t)
 }
 
 // tell gives the coordinator the list.

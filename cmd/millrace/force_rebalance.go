@@ -56,7 +56,7 @@ func runForceRebalance(ctx context.Context, t *terminal, args []string) error {
 	if err := t.parse(flags, args); err != nil {
 		return err
 	}
-	if err := f.check(); err != nil {
+	if err := f.check(t); err != nil {
 		return err
 	}
 	if f.admin != "" {
@@ -65,7 +65,7 @@ func runForceRebalance(ctx context.Context, t *terminal, args []string) error {
 	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error { return f.emulate(ctx, t, client) })
 }
 
-func (f *forceFlags) check() error {
+func (f *forceFlags) check(t *terminal) error {
 	switch {
 	case f.deadline < 0:
 		return usagef("-deadline is %v: want 0 or more", f.deadline)
@@ -74,7 +74,7 @@ func (f *forceFlags) check() error {
 	case f.admin == "" && f.deadline > 0:
 		return usagef("-deadline needs -admin: brokers have none")
 	}
-	return f.operateFlags.check()
+	return f.operateFlags.check(t)
 }
 
 // force asks the coordinator. The time limit is that of the answer, which comes when the deadline is over at the latest.

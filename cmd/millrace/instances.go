@@ -33,7 +33,20 @@ func runInstances(ctx context.Context, t *terminal, args []string) error {
 	if err := t.parse(flags, args); err != nil {
 		return err
 	}
-	list, err := listInstances(ctx, broker, from)
+	var (
+		list rest.InstancesResponse
+		err  error
+	)
+	switch {
+	case from == "":
+		if err = broker.check(t); err == nil {
+			list, err = broker.list(ctx)
+		}
+	case broker.brokers != "" || broker.group != "" || broker.security.given():
+		err = usagef("-url goes without -brokers, -group and what belongs to them: the process knows both")
+	default:
+		list, err = fetchInstances(ctx, from, cmp.Or(broker.timeout, defaultTimeout))
+	}
 	if err != nil {
 		return err
 	}
@@ -47,21 +60,13 @@ func runInstances(ctx context.Context, t *terminal, args []string) error {
 	return printInstances(t.out, list)
 }
 
-func listInstances(ctx context.Context, broker brokerFlags, from string) (rest.InstancesResponse, error) {
-	if from != "" {
-		if broker.brokers != "" || broker.group != "" {
-			return rest.InstancesResponse{}, usagef("-url goes without -brokers and -group: the process knows both")
-		}
-		return fetchInstances(ctx, from, broker.timeout)
-	}
-	if err := broker.check(); err != nil {
-		return rest.InstancesResponse{}, err
-	}
+// list asks the group's coordinator.
+func (f *brokerFlags) list(ctx context.Context) (rest.InstancesResponse, error) {
 	var list rest.InstancesResponse
-	err := broker.with(ctx, func(ctx context.Context, adm *kadm.Client) error {
-		snapshot, err := metadata.Describe(ctx, adm, broker.group, nil)
+	err := f.with(ctx, func(ctx context.Context, adm *kadm.Client) error {
+		snapshot, err := metadata.Describe(ctx, adm, f.group, nil)
 		if err == nil && snapshot.State == "Dead" {
-			err = noGroup(broker.group, "")
+			err = noGroup(f.group, "")
 		}
 		list = rest.GroupInstances(snapshot, snapshot.Taken)
 		return err

@@ -26,7 +26,7 @@ func runMembers(ctx context.Context, t *terminal, args []string) error {
 	if err := t.parse(flags, args); err != nil {
 		return err
 	}
-	if err := f.check(); err != nil {
+	if err := f.check(t); err != nil {
 		return err
 	}
 	if f.admin != "" {
@@ -41,7 +41,7 @@ func runMembers(ctx context.Context, t *terminal, args []string) error {
 			return printGroup(t.out, g)
 		})
 	}
-	list, err := listInstances(ctx, f.brokerFlags, "")
+	list, err := f.list(ctx)
 	if err != nil {
 		return err
 	}

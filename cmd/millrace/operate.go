@@ -1,17 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/integration/cluster/admin"
+	"github.com/millrace-io/millrace/metadata"
 )
 
 // operateFlags are the flags of verbs that ask the admin side of an embedded cluster, or do what they can with the
@@ -29,17 +29,18 @@ func (f *operateFlags) register(flags *flag.FlagSet) {
 // synopsis is how both ways are called.
 const operateSynopsis = "(-admin http://host:port | -brokers host:port,…) -group g"
 
-func (f *operateFlags) check() error {
+func (f *operateFlags) check(t *terminal) error {
 	switch {
 	case f.admin == "":
-		return f.brokerFlags.check()
-	case f.brokers != "":
-		return usagef("-admin goes without -brokers: the cluster is asked directly")
+		return f.brokerFlags.check(t)
+	case f.brokers != "" || f.security.given():
+		return usagef("-admin goes without -brokers and what belongs to it: the cluster is asked directly")
 	case f.group == "":
 		return usagef("-group is missing")
-	case f.timeout <= 0:
+	case f.timeout < 0:
 		return usagef("-timeout is %v: want more than 0", f.timeout)
 	}
+	f.timeout = cmp.Or(f.timeout, defaultTimeout)
 	return nil
 }
 
@@ -59,18 +60,11 @@ func (f *operateFlags) withAdmin(ctx context.Context, fn func(ctx context.Contex
 
 // describeGroup asks for one group. One that does not exist is an error: its name may be mistyped.
 func describeGroup(ctx context.Context, client *kgo.Client, group string) (kadm.DescribedGroup, error) {
-	described, err := kadm.NewClient(client).DescribeGroups(ctx, group)
-	if err != nil {
-		return kadm.DescribedGroup{}, fmt.Errorf("describe group %q: %w", group, err)
+	d, err := metadata.DescribeGroup(ctx, kadm.NewClient(client), group)
+	if err == nil && d.State == "Dead" {
+		err = noGroup(group, d.ErrMessage)
 	}
-	switch d := described[group]; {
-	case d.State == "Dead" && d.Err == nil, errors.Is(d.Err, kerr.GroupIDNotFound):
-		return d, noGroup(group, d.ErrMessage)
-	case d.Err != nil:
-		return d, fmt.Errorf("describe group %q: %w", group, d.Err)
-	default:
-		return d, nil
-	}
+	return d, err
 }
 
 // noGroup says that a group does not exist, or that it is one of another protocol, which coordinators tell in words only.

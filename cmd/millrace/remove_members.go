@@ -70,7 +70,7 @@ func runRemoveMembers(ctx context.Context, t *terminal, args []string) error {
 	if err := t.parse(flags, args); err != nil {
 		return err
 	}
-	if err := f.check(); err != nil {
+	if err := f.check(t); err != nil {
 		return err
 	}
 	ids, err := f.instanceIDs(t)
@@ -80,7 +80,7 @@ func runRemoveMembers(ctx context.Context, t *terminal, args []string) error {
 	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error { return f.remove(ctx, t, client, ids) })
 }
 
-func (f *removeFlags) check() error {
+func (f *removeFlags) check(t *terminal) error {
 	named := f.ids != "" || f.from != ""
 	switch {
 	case f.all && named:
@@ -88,7 +88,7 @@ func (f *removeFlags) check() error {
 	case !f.all && !named:
 		return usagef("-instance-ids or -instance-ids-from is missing, or -all for every member")
 	}
-	return f.brokerFlags.check()
+	return f.brokerFlags.check(t)
 }
 
 // instanceIDs collects the ids without repeats.

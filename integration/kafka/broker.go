@@ -2,13 +2,12 @@ package kafka
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -67,7 +66,7 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	if err := cfg.prepare(ctx, jvm); err != nil {
 		return nil, err
 	}
-	b := &Broker{cfg: cfg, rec: record{Port: cfg.Port, ControllerPort: cfg.ControllerPort}}
+	b := &Broker{cfg: cfg, rec: record{Port: cfg.Port, SSLPort: cfg.SSLPort, ControllerPort: cfg.ControllerPort}}
 	if err := b.spawn(jvm); err != nil {
 		return nil, err
 	}
@@ -92,12 +91,12 @@ func Find(dir, name string) (*Broker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: broker %s in %s: %w", cfg.Name, cfg.Dir, err)
 	}
-	cfg.Port, cfg.ControllerPort = rec.Port, rec.ControllerPort
+	cfg.Port, cfg.SSLPort, cfg.ControllerPort = rec.Port, rec.SSLPort, rec.ControllerPort
 	return &Broker{cfg: cfg, rec: rec}, nil
 }
 
 // Addr is the address for clients, host:port.
-func (b *Broker) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.rec.Port)) }
+func (b *Broker) Addr() string { return address(b.rec.Port) }
 
 // PID is the process id of the broker.
 func (b *Broker) PID() int { return b.rec.PID }
@@ -112,9 +111,7 @@ func (c *Config) prepare(ctx context.Context, vm jvm) error {
 	}
 	if old, err := readRecord(c.recordFile()); err == nil { // same ports again: clients and quorum know them
 		c.ControllerPort = old.ControllerPort
-		if c.Port == 0 {
-			c.Port = old.Port
-		}
+		c.Port, c.SSLPort = cmp.Or(c.Port, old.Port), cmp.Or(c.SSLPort, old.SSLPort)
 	}
 	if err := c.choosePorts(); err != nil {
 		return err
@@ -124,6 +121,11 @@ func (c *Config) prepare(ctx context.Context, vm jvm) error {
 	}
 	if _, err := os.Stat(c.dataDir()); err == nil {
 		return nil // formatted before
+	}
+	if c.Secure {
+		if err := c.writeSecurity(); err != nil {
+			return err
+		}
 	}
 	return c.format(ctx, vm)
 }
@@ -136,9 +138,12 @@ func (c *Config) format(ctx context.Context, vm jvm) error {
 	if err != nil {
 		return err
 	}
-	line := vm.line([]string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}, "kafka.tools.StorageTool",
-		"format", "--config", c.properties(), "--cluster-id", id, "--standalone", "--ignore-formatted",
-		"--feature", "group.version=1", "--feature", "transaction.version=2", "--feature", "streams.version=1")
+	args := []string{"format", "--config", c.properties(), "--cluster-id", id, "--standalone", "--ignore-formatted",
+		"--feature", "group.version=1", "--feature", "transaction.version=2", "--feature", "streams.version=1"}
+	if c.Secure {
+		args = append(args, scramUsers()...)
+	}
+	line := vm.line([]string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}, "kafka.tools.StorageTool", args...)
 	if text, err := exec.CommandContext(ctx, line[0], line[1:]...).CombinedOutput(); err != nil {
 		os.RemoveAll(c.dataDir())
 		return fmt.Errorf("kafka: format %s: %w\n%s", c.dataDir(), err, tail(text, 20))

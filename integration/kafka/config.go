@@ -6,10 +6,11 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"text/template"
 )
@@ -39,6 +40,11 @@ type Config struct {
 	Bench bool
 	// CPUs pins the broker with taskset, for example "1". Empty: anywhere.
 	CPUs string
+	// Secure makes clients authenticate and ACLs decide: Port is SASL_SSL with SCRAM-SHA-512 and PLAIN, SSLPort is SSL with a
+	// client certificate. See [Broker.File] for what clients need. To be said again for a broker that was formatted before.
+	Secure bool
+	// SSLPort is the second port of a secured broker; 0 chooses a free one.
+	SSLPort int
 	// Properties are server properties that override those of the package.
 	Properties map[string]string
 }
@@ -74,8 +80,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Name != filepath.Base(c.Name) || c.Name == "." || c.Name == ".." {
 		return c, fmt.Errorf("kafka: broker name %q must be a plain file name", c.Name)
 	}
-	if c.Port < 0 || c.Port > 65535 || c.ControllerPort < 0 || c.ControllerPort > 65535 {
-		return c, fmt.Errorf("kafka: ports %d and %d of broker %s: must be 0 to 65535", c.Port, c.ControllerPort, c.Name)
+	for _, port := range []int{c.Port, c.SSLPort, c.ControllerPort} {
+		if port < 0 || port > 65535 {
+			return c, fmt.Errorf("kafka: port %d of broker %s: must be 0 to 65535", port, c.Name)
+		}
 	}
 	return c, nil
 }
@@ -86,16 +94,23 @@ func (c Config) logFile() string    { return filepath.Join(c.home(), "broker.log
 func (c Config) properties() string { return filepath.Join(c.home(), "server.properties") }
 func (c Config) recordFile() string { return filepath.Join(c.home(), "broker.json") }
 
+// address is a port of this machine.
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
 // choosePorts fills in the ports that were left to us and checks the others, so that a busy one is named before a
 // JVM starts. The ports are released before the broker binds them: another process may take one in between, and
 // the broker then says so in its log.
 func (c *Config) choosePorts() error {
-	for _, port := range []*int{&c.Port, &c.ControllerPort} {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(*port)))
+	ports := []*int{&c.Port, &c.ControllerPort}
+	if c.Secure {
+		ports = append(ports, &c.SSLPort)
+	}
+	for _, port := range ports {
+		l, err := net.Listen("tcp", address(*port))
 		if err != nil {
 			return fmt.Errorf("kafka: broker %s cannot have port %d (0 chooses a free one): %w", c.Name, *port, err)
 		}
-		defer l.Close() // both stay bound until both are chosen, so that they differ
+		defer l.Close() // they stay bound until all are chosen, so that they differ
 		*port = l.Addr().(*net.TCPAddr).Port
 	}
 	return nil
@@ -111,13 +126,14 @@ func (c Config) write() error {
 	if err := serverTemplate.Execute(&text, data); err != nil {
 		return fmt.Errorf("kafka: render server.properties: %w", err)
 	}
-	names := make([]string, 0, len(c.Properties))
-	for name := range c.Properties {
-		names = append(names, name)
+	overrides := []map[string]string{c.Properties}
+	if c.Secure {
+		overrides = []map[string]string{c.secureProperties(), c.Properties}
 	}
-	sort.Strings(names)
-	for _, name := range names {
-		fmt.Fprintf(&text, "%s=%s\n", name, c.Properties[name]) // the last of two lines wins in a properties file
+	for _, properties := range overrides {
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			fmt.Fprintf(&text, "%s=%s\n", name, properties[name]) // the last of two lines wins in a properties file
+		}
 	}
 	if err := os.WriteFile(c.properties(), text.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("kafka: %w", err)

@@ -14,6 +14,8 @@
 // in a terminal does not reach it. [Find] attaches to one that another process has started. Only a process
 // that this package started is ever signalled: pid and start time must both match what Start wrote down.
 //
+// With Config.Secure the broker asks for TLS and authentication and lets ACLs decide; its directory then holds what clients need.
+//
 // Not relied upon: Kafka's shell scripts, KAFKA_HOME, any port but those chosen here, and a tool's exit
 // status alone (the ready line in the log decides).
 package kafka

@@ -17,6 +17,7 @@ type record struct {
 	PID            int    `json:"pid"`
 	Started        string `json:"started"` // when the kernel started it: a reused pid differs here
 	Port           int    `json:"port"`
+	SSLPort        int    `json:"ssl_port,omitempty"` // of a secured broker
 	ControllerPort int    `json:"controller_port"`
 }
 

@@ -54,6 +54,7 @@ var levels = []level{
 		siblings: map[string][]string{
 			"integration/...":     {"integration/...", "examples/..."},
 			"examples/...":        {"examples/...", "streams/streamstest"},
+			"cmd/...":             {"cmd/..."},
 			"streams/streamstest": {},
 		},
 		why: "programs use the library; the library never knows a program",
@@ -87,6 +88,16 @@ var outsideRules = []outside{
 		module:  "github.com/twmb/franz-go/pkg/kgo",
 		allowed: []string{"thread", "membership/classic", "metadata", "streams", "integration/...", "cmd/...", "examples/..."},
 		why:     "Kafka is reached at the rim only: tasks, stores, topology and the machines must run without a client",
+	},
+	{
+		module:  "github.com/magiconair/properties",
+		allowed: []string{"cmd/millrace/clientconfig"},
+		why:     "Java's properties are an operator's way in; the library is configured in Go",
+	},
+	{
+		module:  "software.sslmate.com/src/go-pkcs12",
+		allowed: []string{"cmd/millrace/clientconfig"},
+		why:     "Java's key stores are an operator's way in; the library takes a tls.Config",
 	},
 	{
 		module:  "github.com/prometheus/client_golang",

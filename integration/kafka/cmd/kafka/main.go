@@ -1,10 +1,11 @@
 // Command kafka starts and stops the real Apache Kafka broker of the integration tests and benchmarks.
 //
-//	go run ./integration/kafka/cmd/kafka start [-name N] [-port P] [-bench] [-cpus LIST] [-fresh] [property=value ...]
+//	go run ./integration/kafka/cmd/kafka start [-name N] [-port P] [-secure [-ssl-port P]] [-bench] [-cpus LIST] [-fresh] [property=value ...]
 //	go run ./integration/kafka/cmd/kafka stop|kill|pause|resume|address [-name N]
 //	go run ./integration/kafka/cmd/kafka tool CLASS [argument ...]
 //
-// start returns when the broker is ready and prints its address; the broker goes on in the background.
+// start returns when the broker is ready and prints its address; the broker goes on in the background. With -secure it also prints
+// the address for clients with a certificate, and the directory with certificates and client properties.
 // It needs a JDK 17 or newer and, for the first start, Maven. Data and jars list are in .kafka, or in
 // $MILLRACE_KAFKA_DIR. Exit status: 0 done, 1 failed, 2 wrong arguments.
 package main
@@ -16,13 +17,14 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/millrace-io/millrace/integration/kafka"
 )
 
-const usage = "usage: kafka start [-name N] [-port P] [-bench] [-cpus LIST] [-fresh] [property=value ...]\n" +
+const usage = "usage: kafka start [-name N] [-port P] [-secure [-ssl-port P]] [-bench] [-cpus LIST] [-fresh] [property=value ...]\n" +
 	"       kafka stop|kill|pause|resume|address [-name N]\n" +
 	"       kafka tool CLASS [argument ...]"
 
@@ -55,6 +57,8 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&cfg.Name, "name", "single", "name of the broker")
 	if verb == "start" {
 		flags.IntVar(&cfg.Port, "port", 9092, "port for clients; 0 chooses a free one")
+		flags.BoolVar(&cfg.Secure, "secure", false, "SASL_SSL with SCRAM-SHA-512 and PLAIN at -port, SSL with client certificate at -ssl-port; ACLs decide")
+		flags.IntVar(&cfg.SSLPort, "ssl-port", 0, "port for clients with a certificate; 0 chooses a free one")
 		flags.BoolVar(&cfg.Bench, "bench", false, "JVM flags for benchmarks instead of small ones")
 		flags.StringVar(&cfg.CPUs, "cpus", "", "pin the broker to these processors, for example 1")
 		flags.BoolVar(&cfg.Fresh, "fresh", false, "remove the data of an earlier run first")
@@ -82,6 +86,10 @@ func start(ctx context.Context, cfg kafka.Config, properties []string) error {
 		return err
 	}
 	fmt.Println(b.Addr())
+	if cfg.Secure {
+		fmt.Println(b.SSLAddr())
+		fmt.Println(filepath.Dir(b.File(kafka.CAFile)))
+	}
 	return nil
 }
 
