@@ -14,9 +14,7 @@ type committing struct {
 	commits []commit
 	resp    kmsg.Response
 	errors  []*int16 // where resp says how each partition fared
-
-	// concernsGroup is set if a partition exists: otherwise, as in Kafka, the group is not even asked.
-	concernsGroup bool
+	exists  bool     // one of the partitions does
 }
 
 // commit is an offset on its way to the log.
@@ -37,7 +35,7 @@ func (c *committing) consider(m *Machine, tp topicPartition, o offset, topicErr 
 		*errorCode = kerr.UnknownTopicOrPartition.Code
 		return
 	}
-	c.concernsGroup = true
+	c.exists = true
 	if len(o.metadata) > m.cfg.OffsetMetadataMaxSize {
 		*errorCode = kerr.OffsetMetadataTooLarge.Code
 		return
@@ -45,9 +43,14 @@ func (c *committing) consider(m *Machine, tp topicPartition, o offset, topicErr 
 	c.commits = append(c.commits, commit{tp, o})
 }
 
-// store emits the records of the offsets; they hold from the place in the log that the append gets. err is why the
-// group does not take them.
-func (c *committing) store(m *Machine, g *group, err *kerr.Error) {
+// store emits the records of the offsets; they hold from the place in the log that the append gets. find returns the group,
+// or why it does not take them; as in Kafka it is not even asked if no partition exists.
+func (c *committing) store(m *Machine, find func() (*group, *kerr.Error)) {
+	if !c.exists {
+		m.reply(c.request, c.resp)
+		return
+	}
+	g, err := find()
 	if err != nil {
 		c.refuse(m, err)
 		return
@@ -63,21 +66,19 @@ func (c *committing) store(m *Machine, g *group, err *kerr.Error) {
 		o := &c.commits[i]
 		o.order = order
 		records[i] = offsetRecord(g.id, o.topicPartition, m.topics[o.topic].id, o.offset)
-		if c.txn != nil {
-			g.inFlight[o.topicPartition]++
-		}
+		g.send(o.topicPartition, c.txn != nil)
 	}
 	m.append(g.partition, records, c.txn, c)
 }
 
-// appended makes the offsets visible, or lets them wait for the end of their transaction.
+// appended makes the offsets visible, or lets them wait for the end of their transaction. If the group was deleted meanwhile,
+// its tombstones come after them in the log.
 func (c *committing) appended(m *Machine, err *kerr.Error) {
+	gone := m.groups[c.group.id] != c.group
 	for _, o := range c.commits {
-		if c.txn != nil {
-			c.group.landed(o.topicPartition)
-		}
+		c.group.landed(o.topicPartition, c.txn != nil)
 		switch {
-		case err != nil:
+		case err != nil, gone:
 		case c.txn != nil:
 			m.holdOpen(c.group, *c.txn, o.topicPartition, o.offset)
 		default:

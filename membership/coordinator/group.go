@@ -83,7 +83,7 @@ type group struct {
 
 	offsets  map[topicPartition]offset
 	open     map[int64]*openOffsets // producer id -> offsets pending on its transaction
-	inFlight map[topicPartition]int // transactional offsets whose append is not acknowledged yet
+	inFlight map[topicPartition]inFlight
 }
 
 func (m *Machine) newGroup(id string, partition int32) *group {
@@ -97,7 +97,7 @@ func (m *Machine) newGroup(id string, partition int32) *group {
 		supporters: make(map[string]int),
 		offsets:    make(map[topicPartition]offset),
 		open:       make(map[int64]*openOffsets),
-		inFlight:   make(map[topicPartition]int),
+		inFlight:   make(map[topicPartition]inFlight),
 	}
 	g.join = timer{kind: joinTimer, group: g, index: notQueued}
 	g.settings = m.settingsOf(id)

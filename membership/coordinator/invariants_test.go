@@ -35,14 +35,19 @@ func (w *world) check() error {
 
 // checkTxns verifies that a marker finds every group that has offsets pending on its transaction, and what is on its way.
 func (m *Machine) checkTxns() error {
-	underWay := make(map[*group]map[topicPartition]int)
+	underWay := make(map[*group]map[topicPartition]inFlight)
 	for _, pending := range m.appends {
-		if c, ok := pending.then.(*committing); ok && c.txn != nil {
+		if c, ok := pending.then.(*committing); ok {
 			for _, o := range c.commits {
 				if underWay[c.group] == nil {
-					underWay[c.group] = make(map[topicPartition]int)
+					underWay[c.group] = make(map[topicPartition]inFlight)
 				}
-				underWay[c.group][o.topicPartition]++
+				f := underWay[c.group][o.topicPartition]
+				f.all++
+				if c.txn != nil {
+					f.txn++
+				}
+				underWay[c.group][o.topicPartition] = f
 			}
 		}
 	}

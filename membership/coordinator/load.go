@@ -83,9 +83,10 @@ func (l *loader) replayOffset(r *LogRecord) error {
 		return fmt.Errorf("offset key: %w", err)
 	}
 	tp := topicPartition{k.Topic, k.Partition}
+	l.m.lastAppend++ // the order of records in the log is the order of offsets
 	if r.Value == nil {
 		if g := l.groups[k.Group]; g != nil {
-			g.forget(tp)
+			g.forget(tp, l.m.lastAppend)
 		}
 		return nil
 	}
@@ -96,7 +97,6 @@ func (l *loader) replayOffset(r *LogRecord) error {
 	if v.Version < 3 {
 		v.LeaderEpoch = -1 // it has none, which 0 would not say
 	}
-	l.m.lastAppend++ // the order of records in the log is the order of offsets
 	o := offset{v.Offset, v.LeaderEpoch, v.Metadata, v.CommitTimestamp, noExpiry, l.m.lastAppend}
 	if v.Version == expiringValueVersion && v.ExpireTimestamp >= 0 {
 		o.expires = v.ExpireTimestamp

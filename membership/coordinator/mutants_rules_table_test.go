@@ -116,6 +116,14 @@ var ruleMutants = []mutant{
 		records = append(records, offsetTombstone(g.id, tp))
 	}
 `, ``},
+	{"G8: deleted, and brought back by what was on its way", "offsets.go", `	for tp := range g.inFlight {
+		stored[tp] = struct{}{}
+	}
+`, ``},
+	{"G8: a transaction of a group that is gone", "committing.go", `case err != nil, gone:`, `case err != nil, gone && false:`},
+	{"G11: an offset deleted by an older tombstone", "offsets.go", `	if g.offsets[tp].order < tombstone {
+		delete(g.offsets, tp)
+	}`, `	delete(g.offsets, tp)`},
 	{"G12: a group that may lose what it reads", "offset_delete.go", `(!g.topicsKnown || slices.Contains(g.topics, topic))`, `slices.Contains(g.topics, topic) && false`},
 	{"P4: a group that cannot be stored and stays", "record.go", `			m.answerJoin(c.group, mb, joinRefused("", mb.join.version, storeError(err)))
 `, ``},
@@ -140,10 +148,6 @@ var ruleMutants = []mutant{
 	{"newcomers that share no protocol", "newcomers.go", `		if !g.supports(n.protocolType, n.protocols, nil) {`, `		if false {`},
 	{"expected ids of which one is missing", "newcomers.go", `		if !waits && g.byInstance[id] == nil {
 			return false
-		}
-`, ``},
-	{"ids taken off the list twice over are forgotten", "settings.go", `		for id := range before.dismissed {
-			after.dismissed[id] = struct{}{}
 		}
 `, ``},
 	{"a member that was dismissed and came back", "join.go", `	delete(g.settings.dismissed, *q.InstanceID) // it`, `	// it`},

@@ -27,7 +27,7 @@ var mutants = []mutant{
 	{"two replacements that remember the wrong id (D12)", "static.go", `	if mb.storing == 0 {
 		mb.stored = mb.identity()
 	}`, `	mb.stored = mb.identity()`},
-	{"transactional offsets on their way that count as stable", "offsets.go", `	if g.inFlight[tp] > 0 {
+	{"transactional offsets on their way that count as stable", "offsets.go", `	if g.inFlight[tp].txn > 0 {
 		return true
 	}
 `, ``},

@@ -26,12 +26,7 @@ func (m *Machine) onOffsetCommit(r Request, q *kmsg.OffsetCommitRequest) {
 			c.consider(m, topicPartition{name, p.Partition}, o, err, &answer.Partitions[j].ErrorCode)
 		}
 	}
-	if c.concernsGroup {
-		group, err := m.committer(q)
-		c.store(m, group, err)
-		return
-	}
-	m.reply(r.ID, resp)
+	c.store(m, func() (*group, *kerr.Error) { return m.committer(q) })
 }
 
 // committer finds the group and checks that the request may commit to it. A commit without a generation creates the

@@ -47,17 +47,24 @@ func (g *group) accept(tp topicPartition, o offset) {
 	}
 }
 
-// forget drops an offset, also one that is pending on a transaction.
-func (g *group) forget(tp topicPartition) {
-	delete(g.offsets, tp)
+// forget drops an offset, also one that is pending on a transaction, unless it came after the tombstone.
+func (g *group) forget(tp topicPartition, tombstone uint64) {
+	if g.offsets[tp].order < tombstone {
+		delete(g.offsets, tp)
+	}
 	for _, open := range g.open {
-		delete(open.offsets, tp)
+		if open.offsets[tp].order < tombstone {
+			delete(open.offsets, tp)
+		}
 	}
 }
 
-// storedOffsets lists what the log holds offsets of, those pending on transactions included.
+// storedOffsets lists what the log holds offsets of, or is about to, those pending on transactions included.
 func (g *group) storedOffsets() []topicPartition {
 	stored := make(map[topicPartition]struct{})
+	for tp := range g.inFlight {
+		stored[tp] = struct{}{}
+	}
 	for tp := range g.offsets {
 		stored[tp] = struct{}{}
 	}
@@ -71,7 +78,7 @@ func (g *group) storedOffsets() []topicPartition {
 
 // unstable reports whether a transaction that has not ended may change an offset.
 func (g *group) unstable(tp topicPartition) bool {
-	if g.inFlight[tp] > 0 {
+	if g.inFlight[tp].txn > 0 {
 		return true
 	}
 	for _, open := range g.open {
@@ -82,9 +89,28 @@ func (g *group) unstable(tp topicPartition) bool {
 	return false
 }
 
-// landed notes that the append of a transactional offset has ended.
-func (g *group) landed(tp topicPartition) {
-	if g.inFlight[tp]--; g.inFlight[tp] == 0 {
+// inFlight counts the offsets of a partition whose appends are not acknowledged yet.
+type inFlight struct{ all, txn int }
+
+// send notes that an offset is on its way to the log.
+func (g *group) send(tp topicPartition, txn bool) {
+	f := g.inFlight[tp]
+	f.all++
+	if txn {
+		f.txn++
+	}
+	g.inFlight[tp] = f
+}
+
+// landed notes that the append of an offset has ended.
+func (g *group) landed(tp topicPartition, txn bool) {
+	f := g.inFlight[tp]
+	f.all--
+	if txn {
+		f.txn--
+	}
+	g.inFlight[tp] = f
+	if f.all == 0 {
 		delete(g.inFlight, tp)
 	}
 }
@@ -174,6 +200,7 @@ func (m *Machine) topicName(name string, id [16]byte, byID bool) (string, *kerr.
 type offsetsDeleted struct {
 	group   *group
 	deleted []topicPartition
+	order   uint64       // of the tombstones in the log
 	then    continuation // may be nil
 }
 
@@ -192,13 +219,13 @@ func (m *Machine) deleteOffsets(g *group, match func(topicPartition) bool, then 
 		c.appended(m, nil)
 		return
 	}
-	m.append(g.partition, records, nil, c)
+	c.order = m.append(g.partition, records, nil, c)
 }
 
 func (c *offsetsDeleted) appended(m *Machine, err *kerr.Error) {
 	if err == nil {
 		for _, tp := range c.deleted {
-			c.group.forget(tp)
+			c.group.forget(tp, c.order)
 		}
 	}
 	if c.then != nil {

@@ -23,12 +23,7 @@ func (m *Machine) onTxnOffsetCommit(r Request, q *kmsg.TxnOffsetCommitRequest) {
 			c.consider(m, topicPartition{name, p.Partition}, o, err, &answer.Partitions[j].ErrorCode)
 		}
 	}
-	if c.concernsGroup {
-		group, err := m.txnCommitter(q)
-		c.store(m, group, err)
-		return
-	}
-	m.reply(r.ID, resp)
+	c.store(m, func() (*group, *kerr.Error) { return m.txnCommitter(q) })
 }
 
 // txnCommitter finds the group and checks that the request may commit to it. Producers from before KIP-447 name no
