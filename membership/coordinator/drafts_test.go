@@ -19,6 +19,7 @@ func (w *world) cmdSettings(a *args) error {
 			SpareSession:        a.duration("spare-session", 0),
 		},
 		RemoveNow: a.bool("remove-now"),
+		Dismissed: a.list("dismissed"),
 	}
 	if err := ev.Settings.Validate(); err != nil {
 		return err

@@ -75,6 +75,9 @@ type Configure struct {
 	// RemoveNow lets the members that this change takes off the list of expected ids, and those that an earlier one did,
 	// leave at once, in one rebalance, instead of when they are all offline.
 	RemoveNow bool
+	// Dismissed are instance ids that changes before the machine was made have taken off the list (see [Dismissed]). The owner
+	// stores them with the settings.
+	Dismissed []string
 }
 
 // ForceRebalance begins a rebalance of a group of static members, at the end of which those that did not rejoin are out:

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -82,20 +83,25 @@ func (m *Machine) settingsOf(group string) *settings {
 	return &m.unset
 }
 
+// Dismissed returns the instance ids, sorted, that are to leave a group after a change of its settings: those that were
+// expected, or dismissed already, and are not expected now. Who expects nobody in particular dismisses nobody.
+func Dismissed(before Settings, already []string, after Settings) []string {
+	if len(after.Expected) == 0 {
+		return nil
+	}
+	ids := slices.Concat(before.Expected, already)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(after.Expected, id) })
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 func (m *Machine) onConfigure(ev Configure) {
 	before := m.settingsOf(ev.Group)
 	after := &settings{Settings: ev.Settings, dismissed: make(map[string]struct{})}
 	after.Expected = slices.Clone(ev.Settings.Expected)
-	if len(after.Expected) > 0 {
-		for _, id := range before.Expected {
-			after.dismissed[id] = struct{}{}
-		}
-		for id := range before.dismissed {
-			after.dismissed[id] = struct{}{}
-		}
-		for _, id := range after.Expected {
-			delete(after.dismissed, id)
-		}
+	known := slices.AppendSeq(slices.Clone(ev.Dismissed), maps.Keys(before.dismissed))
+	for _, id := range Dismissed(before.Settings, known, after.Settings) {
+		after.dismissed[id] = struct{}{}
 	}
 	m.settings[ev.Group] = after
 	g := m.groups[ev.Group]
