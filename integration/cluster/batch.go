@@ -17,14 +17,18 @@ const (
 	batchLengthAt      = 8
 	batchLengthEnd     = 12 // the length counts what follows here
 	batchLeaderEpochAt = 12
+	batchMagicAt       = 16
 	batchCRCAt         = 17
 	batchAttributesAt  = 21 // the checksum covers everything from here
 	batchDeltaAt       = 23
 	batchProducerAt    = 43
 	batchEpochAt       = 51
 	batchSequenceAt    = 53
+	batchCountAt       = 57
 	batchHeaderSize    = 61
 
+	attributeCodec         = 0x7
+	attributeAppendTime    = 1 << 3
 	attributeTransactional = 1 << 4
 	attributeControl       = 1 << 5
 )

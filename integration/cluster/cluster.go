@@ -72,7 +72,7 @@ func (c *Cluster) start(cfg config) error {
 	if err != nil {
 		return err
 	}
-	c.listener.open(f, c.log.topicID)
+	c.listener.open(f)
 	return nil
 }
 
@@ -125,11 +125,15 @@ func (c *Cluster) startCoordinator(cfg config, sequences map[int64]sequence) (*f
 	if err := topics.refresh(ctx); err != nil {
 		return nil, err
 	}
+	epochs, err := readEpochs(ctx, c.broker)
+	if err != nil {
+		return nil, err
+	}
 	c.settings.tell(c.groups.post)
 	c.groups.post(coordinator.Loaded{Partition: 0, Records: records})
 	return &front{
 		versions: served, groups: c.groups, topics: topics, log: c.log, tail: c.tail, intents: c.intents,
-		epochs: newEpochs(), dir: c.dir, broker: c.broker, logger: cfg.logger, points: cfg.points,
+		epochs: epochs, dir: c.dir, broker: c.broker, defaultPartitions: cfg.defaultPartitions, logger: cfg.logger, points: cfg.points,
 	}, nil
 }
 

@@ -80,7 +80,7 @@ func (b *broker) fence(ctx context.Context, producers map[int64]bool) error {
 			continue
 		}
 		for range 2 {
-			if err := b.newEpoch(ctx, txn.TransactionalID); err != nil {
+			if _, err := b.newEpoch(ctx, txn.TransactionalID); err != nil {
 				return fmt.Errorf("cluster: fence transactional id %q: %w", txn.TransactionalID, err)
 			}
 		}
@@ -89,12 +89,12 @@ func (b *broker) fence(ctx context.Context, producers map[int64]bool) error {
 }
 
 // newEpoch is what a new incarnation of the producer does first. Its time-out stays what it was.
-func (b *broker) newEpoch(ctx context.Context, transactionalID string) error {
+func (b *broker) newEpoch(ctx context.Context, transactionalID string) (*kmsg.InitProducerIDResponse, error) {
 	describe := kmsg.NewPtrDescribeTransactionsRequest()
 	describe.TransactionalIDs = []string{transactionalID}
 	described, err := describe.RequestWith(ctx, b.client)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req := kmsg.NewPtrInitProducerIDRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = &transactionalID, -1, -1
@@ -103,7 +103,7 @@ func (b *broker) newEpoch(ctx context.Context, transactionalID string) error {
 	}
 	resp, err := req.RequestWith(ctx, b.client)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return kerr.ErrorForCode(resp.ErrorCode)
+	return resp, kerr.ErrorForCode(resp.ErrorCode)
 }

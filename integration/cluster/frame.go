@@ -20,38 +20,48 @@ const (
 
 	// trustedFrame is the size up to which the length prefix alone may cause an allocation. A longer frame is collected as
 	// its bytes arrive, so that a lying prefix costs its sender as much as us.
-	trustedFrame = 1 << 20
+	trustedFrame = 64 << 10
 
-	// firstPart is what is reserved for a frame that is collected, before any of it has arrived.
-	firstPart = 64 << 10
-
-	// readBuffer bounds how far into a frame the listener looks before it decides where the frame goes. Only a Produce
-	// request is looked into beyond its fixed header (see lookInto), so only there must client id and transactional id fit.
+	// readBuffer bounds how far into a frame the listener looks before it decides where the frame goes. Only a Fetch
+	// request is looked into beyond its fixed header (see capFetch), so only there must the client id fit.
 	readBuffer = 16 << 10
+
+	// maxFetch is Kafka's default of fetch.max.bytes, which bounds what a Fetch request may ask for.
+	maxFetch = 55 << 20
 )
 
 // Keys that the listener treats differently from the rest.
 const (
-	keyProduce          = 0
-	keyOffsetCommit     = 8
-	keyOffsetFetch      = 9
-	keyJoinGroup        = 11
-	keyHeartbeat        = 12
-	keyLeaveGroup       = 13
-	keySyncGroup        = 14
-	keyDescribeGroups   = 15
-	keyListGroups       = 16
-	keyAPIVersions      = 18
-	keyCreateTopics     = 19
-	keyDeleteTopics     = 20
-	keyDeleteRecords    = 21
-	keyInitProducerID   = 22
-	keyAddPartitions    = 24
-	keyEndTxn           = 26
-	keyTxnOffsetCommit  = 28
-	keyCreatePartitions = 37
-	keyDeleteGroups     = 42
-	keyOffsetDelete     = 47
+	keyProduce                 = 0
+	keyFetch                   = 1
+	keyOffsetCommit            = 8
+	keyOffsetFetch             = 9
+	keyJoinGroup               = 11
+	keyHeartbeat               = 12
+	keyLeaveGroup              = 13
+	keySyncGroup               = 14
+	keyDescribeGroups          = 15
+	keyListGroups              = 16
+	keySASLHandshake           = 17
+	keyAPIVersions             = 18
+	keyCreateTopics            = 19
+	keyDeleteTopics            = 20
+	keyDeleteRecords           = 21
+	keyInitProducerID          = 22
+	keyAddPartitions           = 24
+	keyEndTxn                  = 26
+	keyTxnOffsetCommit         = 28
+	keyDescribeACLs            = 29
+	keyCreateACLs              = 30
+	keyDeleteACLs              = 31
+	keyDescribeConfigs         = 32
+	keyAlterConfigs            = 33
+	keySASLAuthenticate        = 36
+	keyCreatePartitions        = 37
+	keyDeleteGroups            = 42
+	keyElectLeaders            = 43
+	keyIncrementalAlterConfigs = 44
+	keyOffsetDelete            = 47
 )
 
 var errFrame = errors.New("malformed frame")
@@ -63,19 +73,14 @@ type frame struct {
 	version int16
 	corr    int32
 
-	noReply bool      // a Produce request with acks=0, the only request that gets no answer
-	txn     *producer // a Produce request's transactional producer, as its first batch names it; nil if there is none
-	offsets mention   // of the offsets topic in a Produce request
+	noReply bool // a Produce request with acks=0, the only request that gets no answer; known when all of it is here
 }
 
 // A frameReader cuts a byte stream into frames and trusts none of their lengths.
-type frameReader struct {
-	r         *bufio.Reader
-	offsetsID [16]byte // of the offsets topic, which Produce names by its id
-}
+type frameReader struct{ r *bufio.Reader }
 
 func newFrameReader(r io.Reader) frameReader {
-	return frameReader{r: bufio.NewReaderSize(r, readBuffer)}
+	return frameReader{bufio.NewReaderSize(r, readBuffer)}
 }
 
 // peek waits for the next frame's fixed header and consumes nothing. The error is io.EOF only between two frames.
@@ -97,20 +102,17 @@ func (f frameReader) peek() (frame, error) {
 		version: int16(binary.BigEndian.Uint16(b[6:])),
 		corr:    int32(binary.BigEndian.Uint32(b[8:])),
 	}
-	if fr.key == keyProduce {
-		err = f.lookInto(&fr)
-	}
-	return fr, err
+	return fr, nil
 }
 
-// take consumes the frame that peek described and returns it with its length prefix. held is charged with it as it
-// arrives.
-func (f frameReader) take(fr frame, held *charge) ([]byte, error) {
+// take consumes the frame that peek described and returns it with its length prefix. charge is asked for what it takes
+// as it arrives.
+func (f frameReader) take(fr frame, charge func(n int) bool) ([]byte, error) {
 	total := 4 + fr.size
-	if !held.take(min(total, firstPart)) {
+	if !charge(min(total, trustedFrame)) {
 		return nil, errHeld(fr)
 	}
-	buf := make([]byte, min(total, firstPart))
+	buf := make([]byte, min(total, trustedFrame))
 	for read := 0; ; {
 		n, err := io.ReadFull(f.r, buf[read:])
 		read += n
@@ -120,8 +122,8 @@ func (f frameReader) take(fr frame, held *charge) ([]byte, error) {
 		if read == total {
 			return buf, nil
 		}
-		size := min(total, 2*len(buf))
-		if !held.take(size - len(buf)) {
+		size := min(total, 4*len(buf))
+		if !charge(size - len(buf)) {
 			return nil, errHeld(fr)
 		}
 		grown := make([]byte, size)
@@ -130,31 +132,27 @@ func (f frameReader) take(fr frame, held *charge) ([]byte, error) {
 	}
 }
 
-// lookInto reads what is needed of a Produce request, in no more of it than the read buffer holds.
-func (f frameReader) lookInto(fr *frame) error {
+// capFetch lowers what a Fetch request asks for to what a broker returns at most. kfake would build a response of any
+// size. The request is changed where it lies, in the read buffer.
+func (f frameReader) capFetch(fr frame) error {
 	b, err := f.r.Peek(min(4+fr.size, readBuffer))
 	if err != nil {
 		return noEOF(err)
 	}
-	return f.lookIntoBytes(b, fr)
-}
-
-// lookIntoBytes reads the same from a frame, or its beginning.
-func (f frameReader) lookIntoBytes(b []byte, fr *frame) error {
 	reader := kbin.Reader{Src: b[4+minFrame:]}
-	skipHeader(&reader, fr.version >= 9)
-	var txnID *string
-	if fr.version >= 9 {
-		txnID = reader.CompactNullableString()
-	} else {
-		txnID = reader.NullableString()
+	skipHeader(&reader, fr.version >= 12)
+	if fr.version < 15 {
+		reader.Int32() // replica id
 	}
-	fr.noReply = reader.Int16() == 0
+	reader.Int32() // the longest wait
+	reader.Int32() // fewest bytes
+	maxBytes := reader.Span(4)
 	if !reader.Ok() {
-		return fmt.Errorf("%w: Produce header with client id and transactional id is longer than %d bytes", errFrame, len(b))
+		return fmt.Errorf("%w: header and size of a Fetch request are longer than %d bytes", errFrame, len(b))
 	}
-	reader.Int32() // time-out
-	f.readTopics(&reader, txnID != nil, fr)
+	if int32(binary.BigEndian.Uint32(maxBytes)) > maxFetch {
+		binary.BigEndian.PutUint32(maxBytes, maxFetch)
+	}
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/millrace-io/millrace/membership/coordinator"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -25,7 +24,7 @@ func readAll(r io.Reader, each func(fr frame, raw []byte)) error {
 		if err != nil {
 			return err
 		}
-		raw, err := frames.take(fr, &charge{of: &budget{limit: 1 << 40}})
+		raw, err := frames.take(fr, func(int) bool { return true })
 		if err != nil {
 			return err
 		}
@@ -41,7 +40,7 @@ func TestFramesSurviveAnySplit(t *testing.T) {
 			req := kmsg.NewPtrProduceRequest()
 			req.Version, req.Acks, req.TransactionID = version, acks, kmsg.StringPtr("tx")
 			raw := encode(req, int32(len(want)))
-			want = append(want, frame{size: len(raw) - 4, key: 0, version: version, corr: int32(len(want)), noReply: acks == 0})
+			want = append(want, frame{size: len(raw) - 4, key: 0, version: version, corr: int32(len(want))})
 			stream = append(stream, raw...)
 		}
 	}
@@ -66,25 +65,33 @@ func TestFramesSurviveAnySplit(t *testing.T) {
 	}
 }
 
-func TestLookIntoProduce(t *testing.T) {
-	batch := recordBatch([]coordinator.Record{{Key: []byte("k")}}, producer{id: 1 << 40, epoch: 7, transactional: true})
-	for version := int16(3); version <= 13; version++ {
-		for _, acks := range []int16{-1, 0, 1} {
-			for _, txn := range []*string{nil, kmsg.StringPtr("tx")} {
-				req := kmsg.NewPtrProduceRequest()
-				req.Version, req.Acks, req.TransactionID = version, acks, txn
-				partition := kmsg.ProduceRequestTopicPartition{Partition: 3, Records: batch}
-				req.Topics = []kmsg.ProduceRequestTopic{{Topic: "lines", TopicID: [16]byte{1}, Partitions: []kmsg.ProduceRequestTopicPartition{partition}}}
-				fr, err := newFrameReader(bytes.NewReader(encode(req, 1))).peek()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if fr.noReply != (acks == 0) {
-					t.Errorf("version %d acks %d: no reply %v", version, acks, fr.noReply)
-				}
-				if txn == nil && fr.txn != nil || txn != nil && (fr.txn == nil || *fr.txn != producer{id: 1 << 40, epoch: 7}) {
-					t.Errorf("version %d, transactional %v: producer %+v", version, txn != nil, fr.txn)
-				}
+// TestFetchAsksForNoMoreThanABrokerReturns: the size is lowered where it lies, whatever stands before it.
+func TestFetchAsksForNoMoreThanABrokerReturns(t *testing.T) {
+	for version := int16(4); version <= 18; version++ {
+		for _, asked := range []int32{1 << 20, maxFetch, maxFetch + 1, 1<<31 - 1} {
+			req := kmsg.NewPtrFetchRequest()
+			req.Version, req.MaxWaitMillis, req.MinBytes, req.MaxBytes = version, 5, 6, asked
+			req.ClusterID, req.SessionEpoch = kmsg.StringPtr("c"), 7
+			raw := encode(req, 1)
+			frames := newFrameReader(bytes.NewReader(raw))
+			fr, err := frames.peek()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := frames.capFetch(fr); err != nil {
+				t.Fatal(err)
+			}
+			raw, err = frames.take(fr, func(int) bool { return true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := parse(fr, raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.MaxBytes = min(asked, maxFetch)
+			if !bytes.Equal(encode(got, 1), encode(req, 1)) {
+				t.Errorf("version %d, %d bytes: became %+v", version, asked, got)
 			}
 		}
 	}

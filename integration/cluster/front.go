@@ -27,7 +27,9 @@ type front struct {
 	dir      *dataDir
 	broker   *broker
 	logger   *slog.Logger
-	points   points
+
+	defaultPartitions int32
+	points            points
 }
 
 func (f *front) route(fr frame) (destination, error) {
@@ -40,18 +42,19 @@ func (f *front) route(fr frame) (destination, error) {
 	if coordinator.Handles(fr.key) {
 		return local, nil
 	}
-	switch {
-	case fr.key == keyDeleteTopics, fr.key == keyDeleteRecords, fr.key == keyAddPartitions, fr.key == keyEndTxn:
-		return inspect, nil
-	case fr.key == keyCreateTopics, fr.key == keyCreatePartitions:
-		return inspect, nil
-	case fr.offsets == mentioned:
+	switch fr.key {
+	case keyProduce:
+		return whole, nil
+	case keyElectLeaders, keySASLHandshake, keySASLAuthenticate, keyDescribeACLs, keyCreateACLs, keyDeleteACLs:
 		return local, nil
-	case fr.txn != nil && f.epochs.stale(*fr.txn):
-		return local, nil
+	case keyDeleteTopics, keyDeleteRecords, keyCreateTopics, keyCreatePartitions, keyAlterConfigs, keyIncrementalAlterConfigs,
+		keyDescribeConfigs, keyInitProducerID, keyAddPartitions, keyEndTxn:
+		return inspect, nil
 	}
 	return toKfake, nil
 }
+
+func (f *front) look(fr *frame, raw []byte) (destination, error) { return f.lookAtProduce(fr, raw) }
 
 func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) (verdict, error) {
 	if fr.key == keyAPIVersions && !f.versions.served(fr.version) {
@@ -66,9 +69,19 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 	case *kmsg.ApiVersionsRequest:
 		resp = f.versions.describe(req)
 	case *kmsg.CreateTopicsRequest:
-		resp = refuseManyTopics(req)
+		resp, err = f.createTopics(req)
 	case *kmsg.CreatePartitionsRequest:
-		resp = refuseManyPartitions(req)
+		resp, err = f.createPartitions(req)
+	case *kmsg.AlterConfigsRequest:
+		resp, err = f.alterConfigs(req)
+	case *kmsg.IncrementalAlterConfigsRequest:
+		resp, err = f.incrementalAlterConfigs(req)
+	case *kmsg.DescribeConfigsRequest:
+		resp = refuseManyResources(req)
+	case *kmsg.ElectLeadersRequest:
+		resp = f.electLeaders(req)
+	case *kmsg.SASLHandshakeRequest, *kmsg.SASLAuthenticateRequest, *kmsg.DescribeACLsRequest, *kmsg.CreateACLsRequest, *kmsg.DeleteACLsRequest:
+		resp = withoutSecurity(req)
 	case *kmsg.DeleteTopicsRequest:
 		resp = f.protectTopics(req)
 	case *kmsg.DeleteRecordsRequest:
@@ -78,7 +91,9 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 	case *kmsg.EndTxnRequest:
 		return f.endTxn(req)
 	case *kmsg.ProduceRequest:
-		resp, err = f.produce(req, fr)
+		resp, err = f.produce(req)
+	case *kmsg.InitProducerIDRequest:
+		return f.initProducer(req), nil
 	case *kmsg.AddPartitionsToTxnRequest:
 		resp = f.protectTxn(req)
 	default:
@@ -91,19 +106,25 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 }
 
 // after keeps two orders that clients rely on: a topic is known to the coordinator before its creator hears that it
-// exists, and the offsets of a transaction are decided before its producer hears that it ended. The second also lets
-// the coordinator tell the transactions of one producer apart: a marker reaches it before the next commit does.
+// exists, and the offsets of a transaction are decided before its producer hears that it ended (see initProducer and
+// endTxn). The second also lets the coordinator tell the transactions of one producer apart: a marker reaches it before
+// the next commit does.
 func (f *front) after(fr frame) after {
 	switch fr.key {
 	case keyCreateTopics, keyDeleteTopics, keyCreatePartitions:
 		return func([]byte) { f.readTopics() }
-	case keyInitProducerID:
-		return func(response []byte) {
-			f.epochs.learn(kmsg.NewPtrInitProducerIDResponse(), fr.version, response)
-			f.awaitMarkers()
-		}
 	}
 	return nil
+}
+
+// initProducer passes the request on and learns who has the transactional id from then on.
+func (f *front) initProducer(req *kmsg.InitProducerIDRequest) verdict {
+	return verdict{after: func(response []byte) {
+		if req.TransactionalID != nil {
+			f.learn(*req.TransactionalID, kmsg.NewPtrInitProducerIDResponse(), req.Version, response)
+		}
+		f.awaitMarkers()
+	}}
 }
 
 // endTxn passes the request on between the two notes of its intent.
@@ -116,7 +137,7 @@ func (f *front) endTxn(req *kmsg.EndTxnRequest) (verdict, error) {
 	return verdict{after: func(response []byte) {
 		f.points.reach(atEndedTxn)
 		done()
-		f.epochs.learn(kmsg.NewPtrEndTxnResponse(), req.Version, response)
+		f.learn(req.TransactionalID, kmsg.NewPtrEndTxnResponse(), req.Version, response)
 		f.awaitMarkers()
 	}}, nil
 }

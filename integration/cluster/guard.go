@@ -12,16 +12,30 @@ import (
 	"time"
 )
 
-// idleTimeout closes a connection on which nothing arrives, as Kafka's connections.max.idle.ms does. It also bounds how
-// long an unfinished frame may take between two of its bytes.
-const idleTimeout = 10 * time.Minute
+const (
+	// idleTimeout closes a connection on which no request arrives, as Kafka's connections.max.idle.ms does.
+	idleTimeout = 10 * time.Minute
+
+	// frameTimeout is how long a frame may take from its first byte to its last, and a response to be taken, with a second
+	// more for each slowestRate of its bytes. Kafka has no such bound; here half a frame would keep what it holds.
+	frameTimeout = 30 * time.Second
+	slowestRate  = 64 << 10
+)
+
+// transferTime is how long a frame of n bytes may take.
+func transferTime(n int) time.Duration {
+	return frameTimeout + time.Duration(n/slowestRate)*time.Second
+}
 
 // A router decides what becomes of a frame.
 type router interface {
 	// route is asked once a frame, before its body is read. An error closes the connection.
 	route(fr frame) (destination, error)
 
-	// answer handles a frame for which route said local or inspect; raw is the whole frame. Without an answer the frame
+	// look is asked about a frame for which route said whole; raw is the whole frame. It fills in what it finds in it.
+	look(fr *frame, raw []byte) (destination, error)
+
+	// answer handles a frame for which it was said local or inspect; raw is the whole frame. Without an answer the frame
 	// goes to kfake. It may block as long as a JoinGroup parks; gone is closed when the connection is.
 	answer(gone <-chan struct{}, host string, fr frame, raw []byte) (verdict, error)
 
@@ -34,7 +48,8 @@ type destination uint8
 const (
 	toKfake destination = iota
 	local               // answered by the router
-	inspect             // the router looks at the body first
+	inspect             // the router may answer it, or do something first
+	whole               // the router decides when it sees the body
 )
 
 // An after is given the whole response frame.
@@ -57,59 +72,84 @@ type guard struct {
 	net.Conn // the socket
 	l        *listener
 	host     string // as Kafka shows it: "/127.0.0.1"
-	socket   *idleReader
+	socket   *timedReader
 	frames   frameReader
 
 	left int          // what kfake may still read of the current frame, length prefix included; Read only
 	held bytes.Reader // the frame, when it had to be collected first; Read only
 
-	trusted   charge // the frame that kfake reads from the socket
-	collected charge // the frame that was collected
-
 	gone chan struct{}
 	once sync.Once
 
 	mu      sync.Mutex
-	pending []after // what to do after each request that kfake has read and not answered; at most two, it reads one ahead
+	holds   charge    // the current frame, until it is answered or pending
+	pending []pending // the requests that kfake has begun to read and has not answered; at most two, it reads one ahead
 	closed  bool
 	settled sync.Cond
 }
 
+// A pending request has its response before it.
+type pending struct {
+	after after
+	holds charge
+}
+
 func newGuard(l *listener, nc net.Conn) *guard {
-	g := &guard{Conn: nc, l: l, gone: make(chan struct{}), socket: &idleReader{Conn: nc}}
+	g := &guard{Conn: nc, l: l, gone: make(chan struct{}), socket: &timedReader{Conn: nc}}
 	g.settled.L = &g.mu
-	g.trusted.of, g.collected.of = &l.trusted, &l.collected
 	g.frames = newFrameReader(g.socket)
-	g.frames.offsetsID = l.offsetsID
 	if host, _, err := net.SplitHostPort(nc.RemoteAddr().String()); err == nil {
 		g.host = "/" + host
 	}
 	return g
 }
 
-// idleReader moves the read deadline ahead with each read of the socket.
-type idleReader struct {
+// A timedReader reads from the socket no longer than the client may take.
+type timedReader struct {
 	net.Conn
 	interrupted atomic.Bool
+	due         time.Time // when the frame that has begun must be here; zero between two frames
 }
 
-func (r *idleReader) Read(p []byte) (int, error) {
-	if err := r.SetReadDeadline(time.Now().Add(idleTimeout)); err != nil {
+// frame says that the next byte begins a frame, and whether that has been read already.
+func (r *timedReader) frame(begun bool) {
+	r.due = time.Time{}
+	if begun {
+		r.due = time.Now().Add(frameTimeout)
+	}
+}
+
+// size says how long the frame is that has begun.
+func (r *timedReader) size(n int) { r.due = r.due.Add(transferTime(n) - frameTimeout) }
+
+func (r *timedReader) Read(p []byte) (int, error) {
+	due := r.due
+	if due.IsZero() {
+		due = time.Now().Add(idleTimeout)
+	}
+	if err := r.SetReadDeadline(due); err != nil {
 		return 0, err
 	}
 	if r.interrupted.Load() { // in case interrupt came before the line above
 		return 0, os.ErrDeadlineExceeded
 	}
-	return r.Conn.Read(p)
+	n, err := r.Conn.Read(p)
+	switch {
+	case r.due.IsZero() && n > 0:
+		r.due = time.Now().Add(frameTimeout)
+	case !r.due.IsZero() && errors.Is(err, os.ErrDeadlineExceeded) && !r.interrupted.Load():
+		err = fmt.Errorf("%w: it began and did not end in time", errFrame)
+	}
+	return n, err
 }
 
 // interrupt ends a read that is under way, until resume.
-func (r *idleReader) interrupt() {
+func (r *timedReader) interrupt() {
 	r.interrupted.Store(true)
 	_ = r.SetReadDeadline(time.Unix(1, 0)) // fails only when the connection is closed, and so is the read
 }
 
-func (r *idleReader) resume() { r.interrupted.Store(false) }
+func (r *timedReader) resume() { r.interrupted.Store(false) }
 
 // watch closes the connection when its client leaves while a request is parked, which nobody would see otherwise, since
 // nothing is read meanwhile. A client that has sent on already is taken to be there. The caller ends the watch before it
@@ -118,7 +158,11 @@ func (g *guard) watch() (end func()) {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if _, err := g.frames.r.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		_, err := g.frames.r.Peek(1)
+		for errors.Is(err, os.ErrDeadlineExceeded) && !g.socket.interrupted.Load() {
+			_, err = g.frames.r.Peek(1) // a request may park for longer than a connection may be idle
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			g.Close()
 		}
 	}()
@@ -142,7 +186,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	if g.left == 0 {
 		if err := g.next(); err != nil {
 			g.explain(err)
-			g.settleCharges()
+			g.release()
 			return 0, err
 		}
 	}
@@ -155,60 +199,55 @@ func (g *guard) Read(p []byte) (int, error) {
 		n, err = g.frames.r.Read(p)
 	}
 	g.left -= n
+	if err != nil {
+		g.explain(err)
+	}
 	if g.left == 0 || err != nil {
-		g.settleCharges()
+		g.held.Reset(nil)
+		g.release() // of a request without response
 	}
 	return n, err
-}
-
-// settleCharges gives back what the current frame holds: kfake has it all, or will not get it.
-func (g *guard) settleCharges() {
-	g.held.Reset(nil)
-	g.trusted.give()
-	g.collected.give()
 }
 
 // next reads on until a frame for kfake is at hand.
 func (g *guard) next() error {
 	for {
+		g.socket.frame(g.frames.r.Buffered() > 0)
 		fr, err := g.frames.peek()
 		if err != nil {
 			return err
 		}
+		g.socket.size(fr.size)
 		to, err := g.l.router.route(fr)
 		if err != nil {
 			return err
 		}
-		if to == toKfake && fr.size <= trustedFrame && fr.offsets != unsure && g.trusted.take(fr.size) {
-			return g.pass(fr)
+		if fr.key == keyFetch {
+			if err := g.frames.capFetch(fr); err != nil {
+				return err
+			}
+		}
+		if to == toKfake && fr.size <= trustedFrame && g.take(&g.l.trusted, decodedSize(fr, fr.size)) {
+			g.left = 4 + fr.size
+			g.expect(fr, g.l.router.after(fr))
+			return nil
 		}
 		passed, err := g.collect(fr, to)
 		if passed || err != nil {
 			return err
 		}
-		g.settleCharges()
+		g.release()
 	}
-}
-
-// pass lets kfake read the frame from the socket.
-func (g *guard) pass(fr frame) error {
-	g.left = 4 + fr.size
-	g.expect(fr, g.l.router.after(fr))
-	return nil
 }
 
 // collect reads a frame as a whole, and has it answered if it is not for kfake.
 func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
-	raw, err := g.frames.take(fr, &g.collected)
+	raw, err := g.frames.take(fr, func(n int) bool { return g.take(&g.l.collected, decodedSize(fr, n)) })
 	if err != nil {
 		return false, err
 	}
-	if fr.offsets == unsure {
-		fr.offsets = unmentioned
-		if err := g.frames.lookIntoBytes(raw, &fr); err != nil {
-			return false, err
-		}
-		if to, err = g.l.router.route(fr); err != nil {
+	if to == whole {
+		if to, err = g.l.router.look(&fr, raw); err != nil {
 			return false, err
 		}
 	}
@@ -221,8 +260,7 @@ func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
 			return false, err
 		}
 		if v.answer != nil {
-			_, err := g.Conn.Write(v.answer)
-			return false, err
+			return false, g.send(v.answer)
 		}
 	}
 	if v.after == nil {
@@ -234,14 +272,38 @@ func (g *guard) collect(fr frame, to destination) (passed bool, err error) {
 	return true, nil
 }
 
+// send writes a response to the client, who must take it.
+func (g *guard) send(response []byte) error {
+	if err := g.SetWriteDeadline(time.Now().Add(transferTime(len(response)))); err != nil {
+		return err
+	}
+	_, err := g.Conn.Write(response)
+	return err
+}
+
+// take charges the current frame with n bytes if there is room.
+func (g *guard) take(of *budget, n int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.closed && g.holds.take(of, n)
+}
+
+// release gives back what the current frame holds.
+func (g *guard) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.holds.give()
+}
+
 // expect notes that kfake will answer.
 func (g *guard) expect(fr frame, then after) {
-	if fr.noReply {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if fr.noReply || g.closed {
 		return
 	}
-	g.mu.Lock()
-	g.pending = append(g.pending, then)
-	g.mu.Unlock()
+	g.pending = append(g.pending, pending{then, g.holds})
+	g.holds = charge{}
 }
 
 // settle waits until kfake has answered what it has read, so that the next answer may be written.
@@ -261,17 +323,22 @@ func (g *guard) Write(p []byte) (int, error) {
 		g.mu.Unlock()
 		return 0, net.ErrClosed
 	}
-	then := g.pending[0]
+	request := g.pending[0]
 	g.mu.Unlock()
-	if then != nil {
-		then(p)
+	if request.after != nil {
+		request.after(p)
 	}
-	n, err := g.Conn.Write(p)
+	if err := g.send(p); err != nil {
+		return 0, err
+	}
 	g.mu.Lock()
-	g.pending = append(g.pending[:0], g.pending[1:]...)
+	if !g.closed { // Close gives back what is pending
+		g.pending[0].holds.give()
+		g.pending = append(g.pending[:0], g.pending[1:]...)
+	}
 	g.mu.Unlock()
 	g.settled.Broadcast()
-	return n, err
+	return len(p), nil
 }
 
 // Close ends the connection and everything that waits on its behalf.
@@ -281,6 +348,10 @@ func (g *guard) Close() error {
 		close(g.gone)
 		g.mu.Lock()
 		g.closed = true
+		g.holds.give()
+		for i := range g.pending {
+			g.pending[i].holds.give()
+		}
 		g.mu.Unlock()
 		g.settled.Broadcast()
 		g.l.untrack(g)

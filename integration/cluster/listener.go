@@ -18,11 +18,10 @@ import (
 //
 // kfake advertises the address of its listener, so Metadata and FindCoordinator name the front by themselves.
 type listener struct {
-	tcp       net.Listener
-	addr      net.Addr // what clients are told
-	router    router
-	offsetsID [16]byte // see frameReader
-	logger    *slog.Logger
+	tcp    net.Listener
+	addr   net.Addr // what clients are told
+	router router
+	logger *slog.Logger
 
 	accepted chan net.Conn
 	closed   chan struct{}
@@ -95,8 +94,8 @@ func advertised(cfg config, bound net.Addr) (net.Addr, error) {
 }
 
 // open starts to accept clients. The router must be ready.
-func (l *listener) open(r router, offsetsID [16]byte) {
-	l.router, l.offsetsID = r, offsetsID
+func (l *listener) open(r router) {
+	l.router = r
 	l.wg.Go(l.acceptLoop)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kbin"
@@ -13,62 +14,64 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// Clients do not write to the coordinator's topic: what they append there would be taken for groups and offsets. As in
-// Kafka, Produce answers INVALID_TOPIC_EXCEPTION for it and takes the other topics of the request, and AddPartitionsToTxn
-// takes none of its partitions.
+// kfake appends what it is given, as long as the header and the checksum of a batch are right. What Kafka looks at besides
+// is looked at here: each record (see checkBatch), the transaction that a batch claims to belong to, and the coordinator's
+// topic, to which clients do not write: what they append there would be taken for groups and offsets.
 
-// A mention says whether a request names the offsets topic.
-type mention uint8
-
-const (
-	unmentioned mention = iota
-	mentioned
-	unsure // the bytes at hand end before the last topic
-)
-
-// readTopics walks the topics of a Produce request, behind its time-out, without looking into the records. It fills in
-// the frame's mention of the offsets topic, and the producer of the first batch if the request is transactional.
-func (f frameReader) readTopics(reader *kbin.Reader, transactional bool, fr *frame) {
-	flexible := fr.version >= 9
-	topics := arrayLen(reader, flexible)
-	first := transactional
-	for left := topics - 1; left >= 0; left-- {
-		if f.namesOffsets(reader, fr.version) {
-			fr.offsets = mentioned
-			return
-		}
-		for range arrayLen(reader, flexible) {
-			reader.Int32() // partition
-			n := recordsLen(reader, flexible)
-			if first {
-				fr.txn, first = batchProducer(reader.Src), false
-			}
-			if n > len(reader.Src) && left == 0 {
-				return // these records may be followed by others, but by no topic
-			}
-			reader.Span(max(n, 0))
-			skipTags(reader, flexible)
-		}
-		skipTags(reader, flexible)
-		if !reader.Ok() {
-			fr.offsets = unsure
-			return
-		}
-	}
-	if !reader.Ok() {
-		fr.offsets = unsure
-	}
+// A produced is what a Produce request has for one partition of a topic.
+type produced struct {
+	topic   string   // up to version 12
+	topicID [16]byte // from version 13
+	records []byte
 }
 
-func (f frameReader) namesOffsets(reader *kbin.Reader, version int16) bool {
+// lookAtProduce goes through a Produce request without decoding it. Only one with something to refuse is taken out.
+func (f *front) lookAtProduce(fr *frame, raw []byte) (destination, error) {
+	reader := kbin.Reader{Src: raw[4+minFrame:]}
+	flexible := fr.version >= 9
+	skipHeader(&reader, flexible)
+	var txnID *string
+	if flexible {
+		txnID = reader.CompactNullableString()
+	} else {
+		txnID = reader.NullableString()
+	}
+	fr.noReply = reader.Int16() == 0
+	reader.Int32() // time-out
+	to := toKfake
+	for range arrayLen(&reader, flexible) {
+		var p produced
+		p.readTopic(&reader, fr.version)
+		for range arrayLen(&reader, flexible) {
+			reader.Int32() // partition
+			if flexible {
+				p.records = reader.CompactNullableBytes()
+			} else {
+				p.records = reader.NullableBytes()
+			}
+			skipTags(&reader, flexible)
+			if reader.Ok() && f.refuse(txnID, p) != nil {
+				to = local
+			}
+		}
+		skipTags(&reader, flexible)
+	}
+	skipTags(&reader, flexible)
+	if !reader.Ok() {
+		return 0, fmt.Errorf("%w: body of Produce v%d", errFrame, fr.version)
+	}
+	return to, nil
+}
+
+func (p *produced) readTopic(reader *kbin.Reader, version int16) {
 	switch {
 	case version >= 13:
-		id := reader.Span(16)
-		return len(id) == 16 && [16]byte(id) == f.offsetsID
+		copy(p.topicID[:], reader.Span(16))
 	case version >= 9:
-		return string(reader.Span(int(reader.Uvarint())-1)) == offsetsTopic
+		p.topic = reader.UnsafeCompactString()
+	default:
+		p.topic = reader.UnsafeString()
 	}
-	return string(reader.Span(int(reader.Int16()))) == offsetsTopic
 }
 
 func arrayLen(reader *kbin.Reader, flexible bool) int32 {
@@ -78,51 +81,105 @@ func arrayLen(reader *kbin.Reader, flexible bool) int32 {
 	return reader.ArrayLen()
 }
 
-func recordsLen(reader *kbin.Reader, flexible bool) int {
-	if flexible {
-		return int(reader.Uvarint()) - 1
-	}
-	return int(reader.Int32())
-}
-
 func skipTags(reader *kbin.Reader, flexible bool) {
 	if flexible {
 		kmsg.SkipTags(reader)
 	}
 }
 
-// batchProducer is who wrote a batch, nil if its header is not all there.
-func batchProducer(batch []byte) *producer {
-	if len(batch) < batchHeaderSize {
-		return nil
+// refuse reports why a batch is not appended, or nil. A batch that may pass is made what a broker would append.
+func (f *front) refuse(txnID *string, p produced) *kerr.Error {
+	if p.topic == offsetsTopic || p.topicID == f.log.topicID {
+		return kerr.InvalidTopicException
 	}
-	return &producer{
+	if why := checkBatch(p.records); why != nil {
+		return why
+	}
+	attributes := binary.BigEndian.Uint16(p.records[batchAttributesAt:])
+	if attributes&attributeTransactional != 0 {
+		if txnID == nil {
+			return kerr.TransactionalIDAuthorizationFailed
+		}
+		if why := f.epochs.refuse(*txnID, batchProducer(p.records)); why != nil {
+			return why
+		}
+	}
+	if attributes&attributeAppendTime != 0 {
+		createTime(p.records)
+	}
+	return nil
+}
+
+// createTime takes back that a batch has the time of its appending. Only a topic can have that, and kfake, which
+// believes the batch, would change its timestamps and not its checksum.
+func createTime(batch []byte) {
+	if !intact(batch) {
+		return // kfake refuses it
+	}
+	batch[batchAttributesAt+1] &^= attributeAppendTime
+	binary.BigEndian.PutUint32(batch[batchCRCAt:], crc32.Checksum(batch[batchAttributesAt:], castagnoli))
+}
+
+func batchProducer(batch []byte) producer {
+	return producer{
 		id:    int64(binary.BigEndian.Uint64(batch[batchProducerAt:])),
 		epoch: int16(binary.BigEndian.Uint16(batch[batchEpochAt:])),
 	}
 }
 
-// produce answers a Produce request that the router took out: of a fenced producer, or one that names the offsets topic.
-func (f *front) produce(req *kmsg.ProduceRequest, fr frame) (kmsg.Response, error) {
-	if fr.offsets != mentioned {
-		return refuseProduce(req, req.Topics, kerr.InvalidProducerEpoch), nil
+// produce answers a Produce request with something to refuse, and has kfake append the rest of it.
+func (f *front) produce(req *kmsg.ProduceRequest) (kmsg.Response, error) {
+	refused := req.ResponseKind().(*kmsg.ProduceResponse)
+	var taken []kmsg.ProduceRequestTopic
+	for _, t := range req.Topics {
+		rest := t
+		rest.Partitions = nil
+		rt := kmsg.NewProduceResponseTopic()
+		rt.Topic, rt.TopicID = t.Topic, t.TopicID
+		for _, p := range t.Partitions {
+			why := f.refuse(req.TransactionID, produced{topic: t.Topic, topicID: t.TopicID, records: p.Records})
+			if why == nil {
+				rest.Partitions = append(rest.Partitions, p)
+				continue
+			}
+			rp := kmsg.NewProduceResponseTopicPartition()
+			rp.Partition, rp.ErrorCode = p.Partition, why.Code
+			rp.BaseOffset, rp.LogAppendTime, rp.LogStartOffset = -1, -1, -1
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		if len(rt.Partitions) > 0 {
+			refused.Topics = append(refused.Topics, rt)
+		}
+		if len(rest.Partitions) > 0 {
+			taken = append(taken, rest)
+		}
 	}
-	ours := func(t kmsg.ProduceRequestTopic) bool { return t.Topic == offsetsTopic || t.TopicID == f.log.topicID }
-	refused := refuseProduce(req, slices.DeleteFunc(slices.Clone(req.Topics), func(t kmsg.ProduceRequestTopic) bool { return !ours(t) }), kerr.InvalidTopicException)
-	req.Topics = slices.DeleteFunc(req.Topics, ours)
 	if req.Acks == 0 {
 		// There is no answer that could tell. Kafka closes the connection.
-		return nil, fmt.Errorf("%w: Produce with acks=0 to the internal topic %s", errFrame, offsetsTopic)
+		return nil, fmt.Errorf("%w: Produce with acks=0 and a batch that is refused with code %d", errFrame, refused.Topics[0].Partitions[0].ErrorCode)
 	}
-	if len(req.Topics) == 0 {
+	if len(taken) == 0 {
 		return refused, nil
 	}
-	taken, err := f.broker.produce(context.Background(), req)
+	req.Topics = taken
+	resp, err := f.broker.produce(context.Background(), req)
 	if err != nil {
-		return nil, fmt.Errorf("produce the other topics of a request that names %s: %w", offsetsTopic, err)
+		return nil, fmt.Errorf("produce the rest of a request with something to refuse: %w", err)
 	}
-	taken.Topics = append(taken.Topics, refused.Topics...)
-	return taken, nil
+	return merge(resp, refused), nil
+}
+
+// merge puts what was refused beside what was taken of the same topics.
+func merge(resp, refused *kmsg.ProduceResponse) *kmsg.ProduceResponse {
+	for _, rt := range refused.Topics {
+		same := func(t kmsg.ProduceResponseTopic) bool { return t.Topic == rt.Topic && t.TopicID == rt.TopicID }
+		if i := slices.IndexFunc(resp.Topics, same); i >= 0 {
+			resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, rt.Partitions...)
+		} else {
+			resp.Topics = append(resp.Topics, rt)
+		}
+	}
+	return resp
 }
 
 // produce sends a client's request on, in the client's version, which says whether it names topics or their ids.
@@ -135,23 +192,6 @@ func (b *broker) produce(ctx context.Context, req *kmsg.ProduceRequest) (*kmsg.P
 	}
 	defer client.Close()
 	return req.RequestWith(ctx, client)
-}
-
-// refuseProduce answers some topics of a request with an error.
-func refuseProduce(req *kmsg.ProduceRequest, topics []kmsg.ProduceRequestTopic, why *kerr.Error) *kmsg.ProduceResponse {
-	resp := req.ResponseKind().(*kmsg.ProduceResponse)
-	for _, t := range topics {
-		rt := kmsg.NewProduceResponseTopic()
-		rt.Topic, rt.TopicID = t.Topic, t.TopicID
-		for _, p := range t.Partitions {
-			rp := kmsg.NewProduceResponseTopicPartition()
-			rp.Partition, rp.ErrorCode = p.Partition, why.Code
-			rp.BaseOffset, rp.LogAppendTime, rp.LogStartOffset = -1, -1, -1
-			rt.Partitions = append(rt.Partitions, rp)
-		}
-		resp.Topics = append(resp.Topics, rt)
-	}
-	return resp
 }
 
 // protectTxn refuses to take the offsets topic into a transaction, and with it everything that the request names beside

@@ -34,46 +34,39 @@ func produceRequest(version int16, value []byte, topics map[string][16]byte, ord
 	return req
 }
 
-func TestMentionOfTheOffsetsTopic(t *testing.T) {
+// TestLookAtProduce: in every version the walk over a request finds what is to be refused, wherever it stands.
+func TestLookAtProduce(t *testing.T) {
 	ids := map[string][16]byte{offsetsTopic: {1}, "lines": {2}, "words": {3}}
+	f := &front{log: &offsetLog{topicID: ids[offsetsTopic]}, epochs: &epochs{}}
 	for _, tc := range []struct {
 		order []string
-		size  int
-		want  mention
+		cut   int // bytes that the records of the last topic lack
+		want  destination
 	}{
-		{[]string{"lines"}, 10, unmentioned},
-		{[]string{"lines", "words"}, 10, unmentioned},
-		{[]string{offsetsTopic}, 10, mentioned},
-		{[]string{"lines", offsetsTopic}, 10, mentioned},
-		{[]string{offsetsTopic}, 2 * readBuffer, mentioned},
-		{[]string{"lines"}, 2 * readBuffer, unmentioned},
-		{[]string{"lines", offsetsTopic}, 2 * readBuffer, unsure},
-		{[]string{"lines", "words"}, 2 * readBuffer, unsure},
-		{nil, 0, unmentioned},
+		{order: nil, want: toKfake},
+		{order: []string{"lines"}, want: toKfake},
+		{order: []string{"lines", "words"}, want: toKfake},
+		{order: []string{offsetsTopic}, want: local},
+		{order: []string{"lines", offsetsTopic, "words"}, want: local},
+		{order: []string{"lines", "words"}, cut: 1, want: local},
 	} {
 		for version := int16(3); version <= 13; version++ {
-			raw := encode(produceRequest(version, bytes.Repeat([]byte("v"), tc.size), ids, tc.order...), 1)
-			r := newFrameReader(bytes.NewReader(raw))
-			r.offsetsID = ids[offsetsTopic]
-			fr, err := r.peek()
-			if err != nil {
-				t.Fatal(err)
+			req := produceRequest(version, []byte("v"), ids, tc.order...)
+			if tc.cut > 0 {
+				p := &req.Topics[len(req.Topics)-1].Partitions[0]
+				p.Records = p.Records[:len(p.Records)-tc.cut]
 			}
-			if fr.offsets != tc.want {
-				t.Errorf("version %d, topics %v, %d bytes each: %d, want %d", version, tc.order, tc.size, fr.offsets, tc.want)
+			req.Acks = version % 2
+			raw := encode(req, 1)
+			fr := frame{size: len(raw) - 4, version: version}
+			to, err := f.lookAtProduce(&fr, raw)
+			if err != nil || to != tc.want || fr.noReply != (req.Acks == 0) {
+				t.Errorf("version %d, topics %v, %d bytes less: goes to %d, no reply %v, %v", version, tc.order, tc.cut, to, fr.noReply, err)
 			}
-			fr.offsets = unmentioned
-			if err := r.lookIntoBytes(raw, &fr); err != nil {
-				t.Fatal(err)
-			}
-			whole := unmentioned
-			for _, name := range tc.order {
-				if name == offsetsTopic {
-					whole = mentioned
+			for n := 4 + minFrame; n < len(raw); n++ {
+				if _, err := f.lookAtProduce(&frame{size: n - 4, version: version}, raw[:n]); err == nil {
+					t.Fatalf("version %d, %d bytes of %d: no error", version, n, len(raw))
 				}
-			}
-			if fr.offsets != whole {
-				t.Errorf("version %d, topics %v, all bytes: %d, want %d", version, tc.order, fr.offsets, whole)
 			}
 		}
 	}

@@ -53,6 +53,13 @@ func (t *topics) refresh(ctx context.Context) error {
 	return nil
 }
 
+// partitions is how many partitions a topic has, 0 if there is no such topic.
+func (t *topics) partitions(name string) int32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.known[name].partitions
+}
+
 // topicID returns the id of an existing topic.
 func (b *broker) topicID(ctx context.Context, name string) ([16]byte, error) {
 	resp, err := b.metadata(ctx)

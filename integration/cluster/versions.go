@@ -9,9 +9,11 @@ import (
 
 // hiddenKeys are requests that kfake could answer and that must not reach it: the other group worlds (KIP-848, share
 // groups), whose state would live beside our coordinator's; DescribeTopicPartitions, whose null ELR lists end a Java
-// client in a NullPointerException (without it the client asks for Metadata); and client telemetry, which a broker
-// serves only with a plugin that receives it, and without which clients need not deliver metrics before they close.
-var hiddenKeys = []int16{68, 69, 71, 72, 75, 76, 77, 78, 79, 90, 91, 92}
+// client in a NullPointerException (without it the client asks for Metadata); client telemetry, which a broker
+// serves only with a plugin that receives it, and without which clients need not deliver metrics before they close; and
+// quotas and SCRAM users, which are not offered here: kfake would keep them and do nothing with them, and a quota that is
+// not a number would keep it from writing its state.
+var hiddenKeys = []int16{48, 49, 50, 51, 68, 69, 71, 72, 75, 76, 77, 78, 79, 90, 91, 92}
 
 // maxCreateTopics is below the version (5) whose answer lists configs: kfake gives their source as -1, at which a Java
 // client throws.
