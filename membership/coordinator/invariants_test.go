@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // check verifies what must hold between any two steps: the invariants of group, one answer for every request, and
@@ -22,15 +24,42 @@ func (w *world) check() error {
 		return fmt.Errorf("%s was answered twice", w.title(w.twice[0]))
 	}
 	for id, s := range w.requests {
-		switch {
-		case waiting[id]:
-		case verb(s.req) == "join" && !w.m.holds(repeatedRequestIsAnswered), verb(s.req) == "sync" && !w.m.holds(leaveAnswersParkedSync):
-			// Kafka forgets the Join or Sync that its member repeats, and the Sync of a member that is removed by a leave.
-		default:
+		if !waiting[id] && !w.forgotten(s) {
 			return fmt.Errorf("%s is neither answered nor parked", w.title(s))
 		}
 	}
 	return nil
+}
+
+// forgotten reports whether a request is one that Kafka never answers: a Join or Sync that its member repeats, or the Sync
+// of a member that is removed by a leave (D17).
+func (w *world) forgotten(s *sent) bool {
+	if s.forgotten || w.m.holds(repeatedRequestIsAnswered) {
+		return s.forgotten
+	}
+	for _, other := range []map[uint64]*sent{w.requests, w.done} {
+		for id, later := range other {
+			s.forgotten = s.forgotten || id > s.id && repeats(later.req, s.req)
+		}
+	}
+	if q, ok := s.req.(*kmsg.SyncGroupRequest); ok {
+		g := w.m.groups[q.Group]
+		s.forgotten = s.forgotten || g == nil || g.byID[q.MemberID] == nil
+	}
+	return s.forgotten
+}
+
+// repeats reports whether a member sends the same kind of request again. The first Join may have had no id yet.
+func repeats(later, earlier kmsg.Request) bool {
+	switch q := later.(type) {
+	case *kmsg.JoinGroupRequest:
+		e, ok := earlier.(*kmsg.JoinGroupRequest)
+		return ok && q.Group == e.Group && q.MemberID != "" && (e.MemberID == "" || e.MemberID == q.MemberID)
+	case *kmsg.SyncGroupRequest:
+		e, ok := earlier.(*kmsg.SyncGroupRequest)
+		return ok && q.Group == e.Group && q.MemberID == e.MemberID
+	}
+	return false
 }
 
 // checkTxns verifies that a marker finds every group that has offsets pending on its transaction, and what is on its way.

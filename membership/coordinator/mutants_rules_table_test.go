@@ -150,6 +150,7 @@ var ruleMutants = []mutant{
 			return false
 		}
 `, ``},
+	{"ids taken off the list are forgotten with the next change", "settings.go", `maps.Keys(before.dismissed)`, `maps.Keys(after.dismissed)`},
 	{"a member that was dismissed and came back", "join.go", `	delete(g.settings.dismissed, *q.InstanceID) // it`, `	// it`},
 	{"an offline leader in Completing", "offline.go", `	case g.state == completingRebalance && g.leader == mb.id:
 		m.prepareRebalance(g) // nobody assigns; another one has to lead

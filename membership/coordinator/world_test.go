@@ -40,6 +40,8 @@ type sent struct {
 	req    kmsg.Request
 	answer kmsg.Response
 	lost   bool // its coordinator crashed
+
+	forgotten bool // it is one that Kafka never answers
 }
 
 // heldAppend is an append whose acknowledgement a script holds back.
