@@ -51,7 +51,7 @@ race: ## all tests under the race detector, short forms
 test-kafka: ## the integration tests against a real Apache Kafka (JDK 17 and Maven)
 	@$(kafka) start -name tests -port $(PORT) -fresh >/dev/null
 	@echo "Apache Kafka at 127.0.0.1:$(PORT)"
-	@KAFKA_BOOTSTRAP=127.0.0.1:$(PORT) $(GO) test -count=1 ./integration/... ./membership/classic ./cmd/millrace; \
+	@KAFKA_BOOTSTRAP=127.0.0.1:$(PORT) $(GO) test -count=1 ./integration/... ./membership/classic ./cmd/millrace ./streams; \
 	status=$$?; $(kafka) stop -name tests; exit $$status
 
 test-clients: ## other people's clients against both profiles of millrace dev (JDK, Maven, Node.js, Python); BROKER=apache: a real Kafka

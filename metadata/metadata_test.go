@@ -42,6 +42,7 @@ func TestWithLocalDescribesAnUnlistedProcessByItsThreads(t *testing.T) {
 	threads := []ThreadStatus{
 		{Name: "t2", MemberID: "m2", InstanceID: "i2", Generation: 3, Active: tasks("s_1")},
 		{Name: "t1", MemberID: "m1", InstanceID: "i1", Generation: 3, Active: tasks("s_0")},
+		{Name: "t3", InstanceID: "i3", Fenced: true}, // another process has i3
 	}
 	self := Process{ProcessID: "p0", ClientID: "a", Host: "h:1"}
 	for name, instances := range map[string][]Instance{

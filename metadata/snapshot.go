@@ -68,6 +68,7 @@ type ThreadStatus struct {
 	Generation int32
 	Active     []taskid.ID
 	Standby    []taskid.ID
+	Fenced     bool // another process has the instance id now
 }
 
 // TopicPartition names a partition of a topic.
@@ -124,6 +125,9 @@ func (p Process) is(in Instance) bool {
 func unlisted(p Process, threads []ThreadStatus) Instance {
 	in := Instance{Host: p.Host, ProcessID: p.ProcessID, ClientID: p.ClientID}
 	for _, t := range threads {
+		if t.Fenced {
+			continue
+		}
 		in.addMember(Member{MemberID: t.MemberID, InstanceID: t.InstanceID, Active: t.Active, Standby: t.Standby})
 	}
 	in.finish()

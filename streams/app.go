@@ -116,7 +116,7 @@ func (a *App) Threads() []metadata.ThreadStatus {
 		s := t.Status()
 		all = append(all, metadata.ThreadStatus{
 			Name: s.Name, State: s.State.String(), InstanceID: s.InstanceID, MemberID: s.MemberID,
-			Generation: s.Generation, Active: s.Active,
+			Generation: s.Generation, Active: s.Active, Fenced: s.Fenced,
 		})
 	}
 	return all

@@ -17,7 +17,7 @@ func TestNothingIsCommittedBeforeItIsAcknowledged(t *testing.T) {
 		f := newFixture(t)
 		cfg := f.config("wc-0")
 		cfg.Guarantee, cfg.CommitInterval = g, 50*time.Millisecond
-		refuse := &forger{kmsg.Produce, func(resp kmsg.Response) {
+		refuse := forger{kmsg.Produce: func(resp kmsg.Response) {
 			time.Sleep(4 * cfg.CommitInterval) // brokers are slow: commits come due meanwhile
 			for _, topic := range resp.(*kmsg.ProduceResponse).Topics {
 				for i := range topic.Partitions {

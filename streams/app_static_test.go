@@ -295,7 +295,7 @@ func TestBrokerWithoutStaticMembers(t *testing.T) {
 					r.ApiKeys = slices.Delete(r.ApiKeys, at, at+1)
 				}
 			}
-			cfg.KafkaOptions = append(cfg.KafkaOptions, (&forger{kmsg.ApiVersions, age}).option())
+			cfg.KafkaOptions = append(cfg.KafkaOptions, forger{kmsg.ApiVersions: age}.option())
 			e := as(t, f.start(b, cfg).wait(), streams.KindBroker)
 			u, ok := errors.AsType[*membership.UnsupportedError](e)
 			if !ok || string(u.Request) != old.key.Name() || u.Need != int(old.need) || u.Max != int(old.max) {

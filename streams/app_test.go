@@ -30,7 +30,13 @@ type running struct {
 func (f *fixture) start(b *streams.Builder, cfg streams.Config) *running {
 	f.Helper()
 	states := make(chan streams.State, 1000)
-	cfg.OnStateChange = func(_, to streams.State) { states <- to }
+	listen := cfg.OnStateChange
+	cfg.OnStateChange = func(from, to streams.State) {
+		if listen != nil {
+			listen(from, to)
+		}
+		states <- to
+	}
 	app, err := streams.New(b, cfg)
 	if err != nil {
 		f.Fatal(err)

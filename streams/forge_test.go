@@ -12,14 +12,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A forger sits on the connections of a client and changes the answers to requests of one kind. The brokers know nothing of it.
-type forger struct {
-	key   kmsg.Key
-	forge func(kmsg.Response)
-}
+// A forger sits on the connections of a client and changes the answers to requests of some kinds. The brokers know nothing of it.
+type forger map[kmsg.Key]func(kmsg.Response)
 
 // option makes a client connect through the forger.
-func (f *forger) option() kgo.Opt {
+func (f forger) option() kgo.Opt {
 	return kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 		if err != nil {
@@ -32,7 +29,7 @@ func (f *forger) option() kgo.Opt {
 // forgedConn reads whole answers, so that they can be changed, and hands them on in the pieces that are asked for.
 type forgedConn struct {
 	net.Conn
-	*forger
+	forger  forger
 	mu      sync.Mutex
 	waiting map[int32]kmsg.Request // by correlation id, written by Write
 	ready   []byte                 // what Read has and the client has not
@@ -41,7 +38,7 @@ type forgedConn struct {
 // Write notes the request. The client writes each in one piece: size, key, version, correlation id, and the rest.
 func (c *forgedConn) Write(p []byte) (int, error) {
 	key, version, id := int16(binary.BigEndian.Uint16(p[4:])), int16(binary.BigEndian.Uint16(p[6:])), int32(binary.BigEndian.Uint32(p[8:]))
-	if key == c.key.Int16() {
+	if c.forger[kmsg.Key(key)] != nil {
 		req := kmsg.RequestForKey(key)
 		req.SetVersion(version)
 		c.mu.Lock()
@@ -78,7 +75,7 @@ func (c *forgedConn) readAnswer() error {
 	c.mu.Unlock()
 	if req != nil {
 		header := 4
-		if req.IsFlexible() && c.key != kmsg.ApiVersions { // its answer must be read by who does not know the version
+		if req.IsFlexible() && req.Key() != kmsg.ApiVersions.Int16() { // its answer must be read by who does not know the version
 			header++ // no tags
 		}
 		resp := req.ResponseKind()
@@ -86,7 +83,7 @@ func (c *forgedConn) readAnswer() error {
 		if err := resp.ReadFrom(body[header:]); err != nil {
 			return fmt.Errorf("forging an answer: %w", err)
 		}
-		c.forge(resp)
+		c.forger[kmsg.Key(req.Key())](resp)
 		body = resp.AppendTo(body[:header:header])
 	}
 	c.ready = append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)

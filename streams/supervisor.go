@@ -226,7 +226,9 @@ func (s *supervisor) leaveTogether(err error) error {
 		return err
 	}
 	if err == nil && s.mode == Leave {
-		return fromThread("", failed)
+		err := fromThread("", failed)
+		s.logFailure("the application has stopped, but kept its places in the group", err)
+		return err
 	}
 	s.app.cfg.Logger.Warn("leaving the group", "app", s.app.cfg.AppID, "err", failed)
 	return err

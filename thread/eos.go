@@ -192,7 +192,7 @@ func (t *Thread) checkMember(ctx context.Context, cause error) error {
 		return fmt.Errorf("asking the group whether this thread was replaced, after %q: %w", cause, err)
 	}
 	if kerr.ErrorForCode(resp.ErrorCode) == kerr.FencedInstanceID {
-		return &membership.FencedError{InstanceID: token.InstanceID, Group: token.Group, Request: "Heartbeat"}
+		return &membership.FencedError{InstanceID: token.InstanceID, Group: token.Group, MemberID: token.MemberID, Request: membership.Heartbeat}
 	}
 	return nil
 }

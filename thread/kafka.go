@@ -19,6 +19,7 @@ type Group interface {
 	CommitTxn(ctx context.Context, txnID string, producerID int64, epoch int16, offsets []classic.Offset) error
 	Committed(ctx context.Context, partitions []classic.TopicPartition) (map[classic.TopicPartition]classic.Offset, error)
 	InputsChanged()
+	Err() error
 	Retire(leave classic.LeaveMode) (place classic.Place, leaves bool)
 }
 

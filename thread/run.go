@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/internal/taskid"
+	"github.com/millrace-io/millrace/membership"
 	"github.com/millrace-io/millrace/membership/assign"
 	"github.com/millrace-io/millrace/membership/classic"
 	"github.com/millrace-io/millrace/membership/codec"
@@ -178,6 +179,10 @@ func (t *Thread) shutdown(cause error) error {
 	if graceful {
 		cause = t.lastCommit()
 	}
+	if cause == nil {
+		cause = t.group.Err() // nobody hears events any more
+	}
+	_, t.fenced = errors.AsType[*membership.FencedError](cause)
 	t.cancelOpenings(func(taskid.ID) bool { return true })
 	gone := t.tasks
 	t.tasks = nil

@@ -15,6 +15,7 @@ type Status struct {
 	MemberID   string // empty while the thread is not a member
 	Generation int32
 	Active     []taskid.ID // running or being opened
+	Fenced     bool        // another process has the instance id now
 }
 
 // Status returns the latest status. Any goroutine may call it.
@@ -26,7 +27,7 @@ func (t *Thread) States() map[taskid.ID]*statestore.State { return *t.states.Loa
 
 // publish makes a new snapshot for other goroutines.
 func (t *Thread) publish() {
-	s := Status{Name: t.name, State: t.lifecycle.state, InstanceID: t.cfg.InstanceID, Generation: t.generation}
+	s := Status{Name: t.name, State: t.lifecycle.state, InstanceID: t.cfg.InstanceID, Generation: t.generation, Fenced: t.fenced}
 	if t.group != nil {
 		if token, ok := t.group.Token(); ok {
 			s.MemberID, s.Generation = token.MemberID, token.Generation

@@ -73,6 +73,7 @@ type Thread struct {
 	stop     chan classic.LeaveMode                          // has the mode when a graceful stop is asked for
 	relaid   chan struct{}                                   // holds a token after the layout changed
 	leave    classic.LeaveMode
+	fenced   bool          // another process has the instance id; set when the thread is dead
 	place    classic.Place // set when the thread is dead
 	leaves   bool
 	dead     chan struct{} // closed when Run has returned

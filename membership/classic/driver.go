@@ -98,6 +98,9 @@ func (d *Driver) Token() (membership.CommitToken, bool) {
 	return v.token, v.ok
 }
 
+// Err says why the member is gone for good, as [membership.Fatal] does; nil while it is not.
+func (d *Driver) Err() error { return d.view.Load().fatal }
+
 // Rejoin makes the member join again, so that the leader plans with what the member and the topics are now.
 func (d *Driver) Rejoin(reason string) { d.post(membership.Rejoin{Reason: reason}) }
 
@@ -224,9 +227,19 @@ func (d *Driver) do(a membership.Action) {
 		d.send(a.Seq, func(ctx context.Context) (membership.Input, error) { return d.heartbeat(ctx, a) })
 	case membership.SendLeave:
 		d.leaveAs = a.MemberID
+	case membership.Notify:
+		d.logEvent(a.Event)
 	case membership.Log:
 		d.log.Info(a.Text)
 	}
+}
+
+func (d *Driver) logEvent(e membership.Event) {
+	if _, ok := e.(membership.Fatal); ok {
+		d.log.Error("the group member is gone for good", "error", d.fatal)
+		return
+	}
+	d.log.Info("group member", "event", e)
 }
 
 // send performs a request on a goroutine of its own and hands the answer to the loop.
@@ -248,10 +261,8 @@ func (d *Driver) enqueue(e membership.Event) {
 	case membership.Fatal:
 		d.fatal = d.explain(e.Err)
 		d.queue = append(d.queue, membership.Fatal{Err: d.fatal})
-		d.log.Error("the group member is gone for good", "error", d.fatal)
 		return
 	}
-	d.log.Info("group member", "event", e)
 	d.queue = append(d.queue, e)
 }
 

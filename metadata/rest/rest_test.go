@@ -260,3 +260,17 @@ func FuzzHandler(f *testing.F) {
 		}
 	})
 }
+
+// Who pipes the instance ids of a process to millrace remove-members must not remove the successor of a fenced thread.
+func TestFencedThreadsAreTold(t *testing.T) {
+	app := twoProcesses()
+	app.threads = append(app.threads, metadata.ThreadStatus{Name: "wc-0-StreamThread-2", State: "DEAD", InstanceID: "wc-0-StreamThread-2-consumer", Fenced: true})
+	if _, _, body := get(t, app, "GET", "/v1/instances?format=text"); body != "wc-0-StreamThread-1-consumer\n" {
+		t.Errorf("the text form is %q", body)
+	}
+	for _, target := range []string{"/v1/instances", "/v1/threads"} {
+		if _, _, body := get(t, app, "GET", target); strings.Count(body, `"fenced": true`) != 1 {
+			t.Errorf("%s does not tell:\n%s", target, body)
+		}
+	}
+}

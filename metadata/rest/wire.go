@@ -69,6 +69,7 @@ type Thread struct {
 	Generation   int32    `json:"generation"`
 	ActiveTasks  []string `json:"active_tasks"`
 	StandbyTasks []string `json:"standby_tasks"`
+	Fenced       bool     `json:"fenced,omitempty"` // another process has the instance id now
 }
 
 // InstancesResponse is the answer of GET /v1/instances: one entry a group member, because each stream thread is a member.
@@ -95,6 +96,7 @@ type GroupInstance struct {
 	ActiveTasks  []string `json:"active_tasks"`
 	StandbyTasks []string `json:"standby_tasks"`
 	Problem      string   `json:"problem,omitempty"`
+	Fenced       bool     `json:"fenced,omitempty"` // another process has the instance id now
 }
 
 // ThreadsResponse is the answer of GET /v1/threads.
@@ -141,7 +143,7 @@ func newThreads(threads []metadata.ThreadStatus) []Thread {
 	for _, t := range threads {
 		r = append(r, Thread{
 			Name: t.Name, State: t.State, InstanceID: t.InstanceID, MemberID: t.MemberID, Generation: t.Generation,
-			ActiveTasks: taskNames(t.Active), StandbyTasks: taskNames(t.Standby),
+			ActiveTasks: taskNames(t.Active), StandbyTasks: taskNames(t.Standby), Fenced: t.Fenced,
 		})
 	}
 	return r
@@ -154,6 +156,7 @@ func LocalInstances(p metadata.Process, threads []metadata.ThreadStatus) Instanc
 		r.Instances = append(r.Instances, GroupInstance{
 			InstanceID: t.InstanceID, MemberID: t.MemberID, ClientID: p.ClientID, ProcessID: p.ProcessID, Host: p.Host,
 			Local: true, Thread: t.Name, State: t.State, ActiveTasks: taskNames(t.Active), StandbyTasks: taskNames(t.Standby),
+			Fenced: t.Fenced,
 		})
 	}
 	return r
@@ -187,11 +190,12 @@ func newGroupInstance(in metadata.Instance, m metadata.Member, ageMS int64) Grou
 	return r
 }
 
-// Text is the form for shell pipes: one group instance id a line. Dynamic members have none and are left out.
+// Text is the form for shell pipes: one group instance id a line. Dynamic members have none and are left out, and so are fenced
+// threads: who removes what is listed here must not remove their successors.
 func (r InstancesResponse) Text() string {
 	var b strings.Builder
 	for _, in := range r.Instances {
-		if in.InstanceID != "" {
+		if in.InstanceID != "" && !in.Fenced {
 			b.WriteString(in.InstanceID)
 			b.WriteByte('\n')
 		}
