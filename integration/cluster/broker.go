@@ -35,6 +35,7 @@ func brokerConfigs(cfg config) map[string]string {
 		"group.max.session.timeout.ms":     strconv.FormatInt(maxSessionTimeout.Milliseconds(), 10),
 		"group.initial.rebalance.delay.ms": strconv.FormatInt(cfg.rebalanceDelay.Milliseconds(), 10),
 		"offsets.topic.num.partitions":     strconv.Itoa(offsetsPartitions),
+		"default.replication.factor":       "1",
 	}
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -122,11 +123,42 @@ func (f *front) alterConfigs(req *kmsg.AlterConfigsRequest) (kmsg.Response, erro
 	return refused, nil
 }
 
-// refuseManyResources answers a DescribeConfigs request that names too many resources, and nil for any other.
-func refuseManyResources(req *kmsg.DescribeConfigsRequest) kmsg.Response {
-	if len(req.Resources) <= maxResources {
-		return nil
+// describeConfigs answers a request that names a topic, and leaves any other to kfake: that shows broker configs among a
+// topic's, and a retention that there is not.
+func (f *front) describeConfigs(req *kmsg.DescribeConfigsRequest) (kmsg.Response, error) {
+	if len(req.Resources) > maxResources {
+		return refuseResources(req), nil
 	}
+	isTopic := func(r kmsg.DescribeConfigsRequestResource) bool { return r.ResourceType == kmsg.ConfigResourceTypeTopic }
+	if !slices.ContainsFunc(req.Resources, isTopic) {
+		return nil, nil
+	}
+	version := req.Version
+	resp, err := req.RequestWith(context.Background(), f.broker.client)
+	if err != nil {
+		return nil, fmt.Errorf("describe configs: %w", err)
+	}
+	resp.SetVersion(version)
+	for i := range resp.Resources {
+		if r := &resp.Resources[i]; r.ResourceType == kmsg.ConfigResourceTypeTopic {
+			r.Configs = topicsOwn(r.Configs)
+		}
+	}
+	return resp, nil
+}
+
+// topicsOwn are those configs that a topic can have.
+func topicsOwn(configs []kmsg.DescribeConfigsResponseResourceConfig) []kmsg.DescribeConfigsResponseResourceConfig {
+	configs = slices.DeleteFunc(configs, func(c kmsg.DescribeConfigsResponseResourceConfig) bool { return topicConfigs[c.Name] == nil })
+	for i := range configs {
+		if c := &configs[i]; c.Name == "retention.ms" && c.Source == kmsg.ConfigSourceDefaultConfig {
+			c.Value = kmsg.StringPtr("-1")
+		}
+	}
+	return configs
+}
+
+func refuseResources(req *kmsg.DescribeConfigsRequest) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
 	for _, r := range req.Resources {
 		rr := kmsg.NewDescribeConfigsResponseResource()

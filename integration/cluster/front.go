@@ -77,7 +77,7 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 	case *kmsg.IncrementalAlterConfigsRequest:
 		resp, err = f.incrementalAlterConfigs(req)
 	case *kmsg.DescribeConfigsRequest:
-		resp = refuseManyResources(req)
+		resp, err = f.describeConfigs(req)
 	case *kmsg.ElectLeadersRequest:
 		resp = f.electLeaders(req)
 	case *kmsg.SASLHandshakeRequest, *kmsg.SASLAuthenticateRequest, *kmsg.DescribeACLsRequest, *kmsg.CreateACLsRequest, *kmsg.DeleteACLsRequest:

@@ -63,6 +63,9 @@ func (c *config) validate() error {
 		if t.partitions < 1 {
 			return fmt.Errorf("cluster: topic %q: partitions %d: must be at least 1", t.name, t.partitions)
 		}
+		if why := topicNameFault(t.name); why != "" {
+			return fmt.Errorf("cluster: %s", why)
+		}
 		if t.name == offsetsTopic {
 			return fmt.Errorf("cluster: topic %q is the coordinator's own; choose another name", t.name)
 		}

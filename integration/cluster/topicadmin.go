@@ -139,17 +139,25 @@ func (f *front) refuseReplicas(replicas []int32) *refusal {
 }
 
 func refuseTopicName(name string) *refusal {
-	switch {
-	case name == "":
-		return refuse(kerr.InvalidTopicException, "Topic name is invalid: the empty string is not allowed")
-	case name == "." || name == "..":
-		return refuse(kerr.InvalidTopicException, "Topic name is invalid: '%s' is not allowed", name)
-	case len(name) > maxTopicName:
-		return refuse(kerr.InvalidTopicException, "Topic name is invalid: its length %d is more than the max allowed length %d", len(name), maxTopicName)
-	case strings.ContainsFunc(name, func(r rune) bool { return !topicRune(r) }):
-		return refuse(kerr.InvalidTopicException, "Topic name is invalid: %q contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'", name)
+	if why := topicNameFault(name); why != "" {
+		return &refusal{kerr.InvalidTopicException.Code, why}
 	}
 	return nil
+}
+
+// topicNameFault says what is wrong with the name of a topic, or "", in Kafka's words.
+func topicNameFault(name string) string {
+	switch {
+	case name == "":
+		return "Topic name is invalid: the empty string is not allowed"
+	case name == "." || name == "..":
+		return fmt.Sprintf("Topic name is invalid: '%s' is not allowed", name)
+	case len(name) > maxTopicName:
+		return fmt.Sprintf("Topic name is invalid: the length of '%.300s' is longer than the max allowed length %d", name, maxTopicName)
+	case strings.ContainsFunc(name, func(r rune) bool { return !topicRune(r) }):
+		return fmt.Sprintf("Topic name is invalid: '%s' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'", name)
+	}
+	return ""
 }
 
 func topicRune(r rune) bool {
