@@ -81,7 +81,7 @@ func (c *Cluster) ConfigureGroup(ctx context.Context, group string, settings coo
 func (c *Cluster) GroupSettings(group string) coordinator.Settings {
 	c.settings.mu.Lock()
 	defer c.settings.mu.Unlock()
-	return c.settings.groups[group]
+	return c.settings.groups[group].Settings
 }
 
 // Group returns everything that the coordinator knows of a group, and whether there is one.

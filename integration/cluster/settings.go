@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"sync"
 
@@ -18,12 +19,19 @@ const settingsName = "cluster.groups.json"
 type groupSettings struct {
 	mu     sync.Mutex // held until the coordinator has been told, so that it and the file agree
 	dir    *dataDir
-	groups map[string]coordinator.Settings
+	groups map[string]storedSettings
+}
+
+// storedSettings are the settings of a group as the file has them. An id that was dismissed, left, and has come back as a new
+// member is dismissed again after a restart; it then waits for the others that leave a little longer, and nothing else.
+type storedSettings struct {
+	coordinator.Settings
+	Dismissed []string `json:",omitempty"` // see coordinator.Dismissed
 }
 
 // readSettings reads the file; without one no group has settings.
 func readSettings(dir *dataDir) (*groupSettings, error) {
-	s := &groupSettings{dir: dir, groups: map[string]coordinator.Settings{}}
+	s := &groupSettings{dir: dir, groups: map[string]storedSettings{}}
 	raw, err := os.ReadFile(dir.file(settingsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -44,11 +52,9 @@ func readSettings(dir *dataDir) (*groupSettings, error) {
 
 // store changes one group's settings in memory and in the file. A file that cannot be written changes nothing.
 func (s *groupSettings) store(group string, settings coordinator.Settings) error {
-	changed := make(map[string]coordinator.Settings, len(s.groups)+1)
-	for g, old := range s.groups {
-		changed[g] = old
-	}
-	changed[group] = settings
+	changed := maps.Clone(s.groups)
+	before := s.groups[group]
+	changed[group] = storedSettings{settings, coordinator.Dismissed(before.Settings, before.Dismissed, settings)}
 	raw, err := json.MarshalIndent(changed, "", "  ")
 	if err != nil {
 		return fmt.Errorf("cluster: settings of group %q: %w", group, err)
@@ -66,7 +72,7 @@ func (s *groupSettings) store(group string, settings coordinator.Settings) error
 
 // tell gives the coordinator what the file said, before it knows any group.
 func (s *groupSettings) tell(post func(coordinator.Event)) {
-	for group, settings := range s.groups {
-		post(coordinator.Configure{Group: group, Settings: settings})
+	for group, stored := range s.groups {
+		post(coordinator.Configure{Group: group, Settings: stored.Settings, Dismissed: stored.Dismissed})
 	}
 }
