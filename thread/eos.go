@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,13 +26,28 @@ import (
 // then the committed positions tell how: they are ours, metadata included (it holds a number that grows with every commit),
 // or those from before.
 
-// maxAborts is how many transactions in a row may be aborted before the thread gives up: the cause does not go away.
-const maxAborts = 5
+// A thread gives up when more than maxAborts transactions in a row were aborted, over longer than abortPatience: then the cause
+// does not go away. Brokers that die again and again end one transaction each time, and must not end the application.
+const (
+	maxAborts     = 5
+	abortPatience = time.Minute
+	abortPause    = 100 * time.Millisecond // before the second attempt; it grows with each
+	maxAbortPause = time.Second
+)
 
 // transaction is the state of the thread's transaction. The thread's goroutine owns it.
 type transaction struct {
-	open   bool
-	aborts int // since the last commit
+	open    bool
+	aborts  int       // since the last commit
+	aborted time.Time // the first of them
+}
+
+// abort counts one and says whether to give up, or how long to wait before the next attempt.
+func (x *transaction) abort(now time.Time) (wait time.Duration, hopeless bool) {
+	if x.aborts++; x.aborts == 1 {
+		x.aborted = now
+	}
+	return min(time.Duration(x.aborts-1)*abortPause, maxAbortPause), x.aborts > maxAborts && now.Sub(x.aborted) > abortPatience
 }
 
 // beginTxn begins a transaction if there is none. Without exactly-once it does nothing.
@@ -103,11 +119,15 @@ func (t *Thread) produceFailed(err error) error {
 
 // abort is path A. It returns errAborted when the thread can go on.
 func (t *Thread) abort(cause error) error {
-	if t.txn.aborts++; t.txn.aborts > maxAborts {
-		return fmt.Errorf("%d transactions in a row were aborted, the last one because: %w", maxAborts, cause)
+	wait, hopeless := t.txn.abort(time.Now())
+	if hopeless {
+		return fmt.Errorf("%d transactions in a row were aborted, over %v, the last one because: %w", t.txn.aborts, abortPatience, cause)
 	}
 	t.log.Warn("transaction aborted, its input is processed again", "thread", t.name, "err", cause)
 	t.stats.Aborts.Add(1)
+	if err := pause(t.ctx, wait); err != nil {
+		return err
+	}
 	if err := t.renewProducer(cause); err != nil {
 		return err
 	}
@@ -150,7 +170,7 @@ func (t *Thread) inDoubt(cause error, sent []classic.Offset) error {
 		return nil
 	}
 	t.stats.Aborts.Add(1)
-	t.txn.aborts++
+	t.txn.abort(time.Now())
 	t.rewind()
 	return errAborted
 }

@@ -47,7 +47,7 @@ func clusterKill(rng *rand.Rand, turn int) kill {
 	nth := 1 + rng.IntN(25)
 	switch turn {
 	case 0, 3:
-		return kill{point: atEndTxn, nth: nth, markers: 1 + rng.IntN(6)}
+		return kill{point: atEndTxn, nth: nth, markers: 1 + rng.IntN(3)}
 	case 1:
 		return kill{point: atRecoveryMarker, nth: 1 + rng.IntN(4)}
 	case 4:
