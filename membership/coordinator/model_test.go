@@ -178,7 +178,7 @@ func (m *model) expect(format string, v ...any) {
 // do runs one line and checks everything.
 func (m *model) do(format string, v ...any) error {
 	line := fmt.Sprintf(format, v...)
-	m.script = append(m.script, line, "----", "")
+	m.script = append(m.script, line, "----", "...", "")
 	if err := m.w.do(line); err != nil {
 		return fmt.Errorf("%s: %w", line, err)
 	}
@@ -216,7 +216,7 @@ func (m *model) random() error {
 		return c.commit()
 	case n < 92:
 		return c.endTxn()
-	case n < 97:
+	case n < 96:
 		return m.append()
 	case n < 98:
 		return m.reload()
