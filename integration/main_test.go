@@ -12,8 +12,10 @@ import (
 // workerEnv tells a copy of the test program to be a word count instead: its value is the configuration.
 const workerEnv = "MILLRACE_TEST_WORKER"
 
-// bootstrap are the brokers that the tests use.
-var bootstrap []string
+var (
+	bootstrap []string         // the brokers that the tests use
+	embedded  *cluster.Cluster // they are this cluster; nil if a cluster is named
+)
 
 // TestMain starts the embedded cluster, unless a cluster is named.
 func TestMain(m *testing.M) {
@@ -34,6 +36,6 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer c.Close()
-	bootstrap = c.Brokers()
+	bootstrap, embedded = c.Brokers(), c
 	return m.Run()
 }

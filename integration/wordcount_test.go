@@ -1,13 +1,11 @@
 package integration
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/integration/check"
-	"github.com/millrace-io/millrace/membership"
 	"github.com/millrace-io/millrace/streams"
 )
 
@@ -66,35 +64,4 @@ func TestGracefulRestartContinues(t *testing.T) {
 			j.compare(t, in)
 		})
 	}
-}
-
-// P6, S131: a second process with the same client id takes over, and the first one stops with an error that names the
-// instance. Under exactly-once nothing is lost or counted twice by that.
-func TestFencedProcessStopsAndSaysWhy(t *testing.T) {
-	ctx, j, in := patient(t), newJob(t), newInput()
-	client := newClient(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	follower := j.follow(t)
-	b, _ := j.topology()
-	first := start(t, b, j.config("wc-0", t.TempDir(), streams.ExactlyOnce))
-	in.feed(t, client, j, 300)
-	if err := follower.Await(ctx, in.fed()); err != nil {
-		t.Fatal(err)
-	}
-	b, _ = j.topology()
-	second := start(t, b, j.config("wc-0", t.TempDir(), streams.ExactlyOnce))
-	select {
-	case <-first.ended:
-	case <-ctx.Done():
-		t.Fatal("the fenced process goes on")
-	}
-	fenced, ok := errors.AsType[*membership.FencedError](first.err)
-	if !ok || fenced.Group != j.AppID || fenced.InstanceID == "" {
-		t.Errorf("the first process ended with %v, want the fenced error", first.err)
-	}
-	in.feed(t, client, j, 300)
-	if err := follower.Await(ctx, in.fed()); err != nil {
-		t.Fatal(err)
-	}
-	second.close(t)
-	j.compare(t, in)
 }
