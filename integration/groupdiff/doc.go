@@ -18,10 +18,10 @@
 // is part of the comparison. Member ids are random; they are renamed in the order in which clients are told. Groups are as
 // Kafka's: sessions last five minutes here, so no clock ends one.
 //
-// A parked request cannot be told from one that a busy broker has not read yet, so now and then one overtakes another on one
-// side. A difference counts when the same sequence, with another group and a pause after each request, shows it again. Differences that are no mistake of
-// either side are rows of a table (known.go), each with its reason; a sequence ends with the first of them, because the
-// two groups have parted.
+// A parked request cannot be told from one that a busy broker has not read yet, so now and then one overtakes another on
+// one side. A difference counts when the same sequence, with another group and a pause after each request, shows it
+// again. Differences that are no mistake of either side are rows of a table (known.go), each with its reason; a sequence
+// ends with the first of them, because the two groups have parted.
 //
 // Not compared: the order of members, topics and partitions within an answer, throttle times, and error texts.
 package groupdiff

@@ -14,7 +14,8 @@
 //
 // Time is an argument, ids come from [Config.NewID], and the package starts no goroutine, takes no lock, reads no
 // clock and does no input or output: equal inputs give equal outputs, so every bug can be replayed from a script
-// (testdata/README.md describes the script language; the scripts are the specification to read first).
+// (testdata/README.md describes the script language; the scripts are the specification to read first, and
+// testdata/RULES.md has the rules as tables).
 //
 // # Where a rule lives
 //
