@@ -148,7 +148,7 @@ func (c *modelClient) zombie() error {
 	if c.old == "" || c.old == c.id {
 		return nil
 	}
-	kind := []string{"heartbeat", "sync", "join", "commit", "txn-commit producer=99"}[c.m.rnd.IntN(5)]
+	kind := []string{"heartbeat", "sync", "join", "commit", fmt.Sprintf("txn-commit producer=%d", len(c.m.clients)+1)}[c.m.rnd.IntN(5)]
 	line := fmt.Sprintf("%s as=zombie member=%s instance=%s", kind, c.old, c.name)
 	if c.m.rnd.IntN(5) == 0 {
 		line = fmt.Sprintf("leave as=zombie members=(%s:%s)", c.old, c.name)

@@ -12,8 +12,8 @@ func (m *model) settle() error {
 	if err := m.do("release"); err != nil {
 		return err
 	}
-	for _, c := range m.clients {
-		if err := m.do("end-txn abort producer=%d", c.producer); err != nil {
+	for producer := range len(m.clients) + 1 { // the zombies have the last one
+		if err := m.do("end-txn abort producer=%d", producer+1); err != nil {
 			return err
 		}
 	}
