@@ -270,8 +270,11 @@ func (w *world) expectAnswer(name string, a *args, check func(what, got, want st
 	return nil
 }
 
-// wanted is the value that is expected: states may be given by their first word.
+// wanted is the value that is expected: states may be given by their first word, and lists in any order.
 func (a *args) wanted(name string) string {
+	if name == "list" || name == "instances" {
+		return strings.Join(slices.Sorted(slices.Values(a.list(name))), ",")
+	}
 	want := a.text(name, "")
 	if st, err := stateNamed(want); name == "state" && err == nil {
 		return st.String()

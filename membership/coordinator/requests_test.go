@@ -63,6 +63,7 @@ func (w *world) cmdJoin(a *args) error {
 	q.SessionTimeoutMillis = int32(a.duration("session", 10*time.Second).Milliseconds())
 	q.RebalanceTimeoutMillis = int32(a.duration("rebalance", 30*time.Second).Milliseconds())
 	client, host := a.client(q.InstanceID, q.MemberID)
+	q.Reason = a.optional("reason")
 	q.Protocols = joinProtocols(a.list("protocols", "range", "roundrobin"), client)
 	for range a.number("times", 1) {
 		w.request(a.text("as", ""), client, host, q)
@@ -124,7 +125,7 @@ func (w *world) cmdLeave(a *args) error {
 	for _, s := range a.list("members") {
 		e := kmsg.NewLeaveGroupRequestMember()
 		member, instance, named := strings.Cut(s, ":")
-		e.MemberID = member
+		e.MemberID, e.Reason = member, a.optional("reason")
 		if named && instance != "" {
 			e.InstanceID = &instance
 		}
