@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,13 @@ const (
 // job is the names of one word count.
 type job struct {
 	AppID, Lines, Counts string
+
+	access []kgo.Opt // how the test's own clients reach brokers that are not those of bootstrap
+}
+
+// options are those of the test's own clients.
+func (j job) options(opts ...kgo.Opt) []kgo.Opt {
+	return slices.Concat([]kgo.Opt{kgo.SeedBrokers(bootstrap...)}, j.access, opts)
 }
 
 const store = "word-counts"
@@ -155,13 +163,19 @@ func (in *input) line(n uint64) []byte {
 	return gen.AppendLine(nil, 5, n, lineWords, in.picker, in.words)
 }
 
+// record is the next line.
+func (in *input) record(j job) *kgo.Record {
+	n := in.n
+	in.n++
+	return &kgo.Record{Topic: j.Lines, Partition: int32(n % partitions), Value: in.line(n), Timestamp: time.UnixMilli(firstTime + int64(n))}
+}
+
 // feed writes the next lines and waits until they are acknowledged.
 func (in *input) feed(t *testing.T, client *kgo.Client, j job, lines uint64) {
 	t.Helper()
 	records := make([]*kgo.Record, 0, lines)
 	for range lines {
-		records = append(records, &kgo.Record{Topic: j.Lines, Partition: int32(in.n % partitions), Value: in.line(in.n), Timestamp: time.UnixMilli(firstTime + int64(in.n))})
-		in.n++
+		records = append(records, in.record(j))
 	}
 	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 		t.Fatalf("write lines: %v", err)
@@ -192,7 +206,7 @@ func (j job) compare(t *testing.T, in *input) {
 	topics := map[string]check.Topic{}
 	for _, name := range []string{j.repartition(), j.Counts, j.changelog()} {
 		var err error
-		if topics[name], err = check.Read(ctx, name, kgo.SeedBrokers(bootstrap...)); err != nil {
+		if topics[name], err = check.Read(ctx, name, j.options()...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +224,7 @@ func (j job) compare(t *testing.T, in *input) {
 // follow starts to follow the sink.
 func (j job) follow(t *testing.T) *check.Follower {
 	t.Helper()
-	f, err := check.Follow(j.Counts, kgo.SeedBrokers(bootstrap...), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	f, err := check.Follow(j.Counts, j.options(kgo.FetchIsolationLevel(kgo.ReadCommitted()))...)
 	if err != nil {
 		t.Fatal(err)
 	}

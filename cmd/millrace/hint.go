@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -60,7 +61,8 @@ func (f *brokerFlags) explainACL(err error) string {
 	switch {
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
 		return fmt.Sprintf("%s lacks an ACL: the operation DESCRIBE on the group to look, READ to remove members; for example "+
-			"kafka-acls --bootstrap-server %s --add --allow-principal User:NAME --operation READ --group %s", f.who(), f.brokers, f.group)
+			"kafka-acls --bootstrap-server %s --add --allow-principal User:%s --operation READ --group %s",
+			f.who(), f.brokers, cmp.Or(f.connection.User, "NAME"), f.group)
 	case errors.Is(err, kerr.ClusterAuthorizationFailed), errors.Is(err, kerr.TopicAuthorizationFailed):
 		return f.who() + " lacks an ACL"
 	}

@@ -9,7 +9,23 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// joinAll makes the members of a group.
+func joinAll(t *testing.T, ctx context.Context, group string, instances []string, opts ...kgo.Opt) {
+	t.Helper()
+	var joined sync.WaitGroup
+	for _, instance := range instances {
+		joined.Go(func() {
+			if err := joinOne(ctx, group, instance, len(instances), opts...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	joined.Wait()
+}
 
 // What is emulated is emulated on a real Kafka.
 func TestEmulationOnKafka(t *testing.T) {
@@ -30,15 +46,7 @@ func TestEmulationOnKafka(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			group := "cli-" + strings.ToLower(rand.Text()[:8])
-			var joined sync.WaitGroup
-			for _, instance := range []string{"a", "b"} {
-				joined.Go(func() {
-					if err := joinOne(ctx, brokers, group, instance, 2); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			joined.Wait()
+			joinAll(t, ctx, group, []string{"a", "b"}, kgo.SeedBrokers(brokers))
 			args := append([]string{test.verb[0], "-brokers", brokers, "-group", group}, test.verb[1:]...)
 			if test.verb[0] == "expect" {
 				args = append(args, "-remove-now", "a")

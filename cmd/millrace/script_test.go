@@ -70,7 +70,7 @@ func join(ts *testscript.TestScript, neg bool, args []string) {
 	var done sync.WaitGroup
 	for i, instance := range args[1:] {
 		done.Go(func() {
-			failures[i] = joinOne(ctx, ts.Getenv("BROKERS"), args[0], instance, len(args)-1)
+			failures[i] = joinOne(ctx, args[0], instance, len(args)-1, kgo.SeedBrokers(ts.Getenv("BROKERS")))
 		})
 	}
 	done.Wait()
@@ -79,8 +79,8 @@ func join(ts *testscript.TestScript, neg bool, args []string) {
 
 // joinOne joins and syncs until the group has the wanted number of members. The member then falls silent, as a stopped
 // process does; its session lasts longer than a script.
-func joinOne(ctx context.Context, brokers, group, instance string, want int) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers), kgo.ClientID(instance))
+func joinOne(ctx context.Context, group, instance string, want int, opts ...kgo.Opt) error {
+	client, err := kgo.NewClient(append(opts, kgo.ClientID(instance))...)
 	if err != nil {
 		return err
 	}

@@ -103,6 +103,9 @@ func Java() (string, error) { return lookJDK("java") }
 // Javac is the path of the Java compiler. The error wraps ErrNoJava.
 func Javac() (string, error) { return lookJDK("javac") }
 
+// Keytool is the path of the JDK's tool for key stores. The error wraps ErrNoJava.
+func Keytool() (string, error) { return lookJDK("keytool") }
+
 // tail returns the last n lines of text.
 func tail(text []byte, n int) string {
 	lines := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n"))
