@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/millrace-io/millrace/statestore"
+	"github.com/millrace-io/millrace/statestore/pebblestore"
 	"github.com/millrace-io/millrace/streams"
 	"github.com/millrace-io/millrace/streams/serde"
 )
@@ -71,6 +72,39 @@ func TestDiskFullForAWhile(t *testing.T) {
 	full.Store(false)
 	f.produce("race runs")
 	f.countsUntil(map[string]int64{"the": 4, "mill": 3, "grinds": 1, "race": 3, "runs": 2})
+	app.end()
+}
+
+// A store that met a fatal error ends the application in an orderly way, though nobody writes to it: the other stores are committed, and the
+// places in the group are kept for the restart that helps.
+func TestFatalStoreEndsTheApplication(t *testing.T) {
+	var fatal func(*statestore.StoreError)
+	streams.SetStoreTuning(t, func(c pebblestore.Config) pebblestore.Config { fatal = c.OnFatal; return c })
+	f := newFixture(t)
+	cfg := f.config("wc-0")
+	cfg.CloseMode = streams.Leave
+	w := watched(&cfg)
+	b, _ := f.wordCount()
+	app := f.start(b, cfg)
+	f.produce(poem...)
+	f.countsUntil(poemCounts)
+	lost := &statestore.StoreError{Op: "write", Dir: "/state/task", Err: errors.New("the manifest cannot be written"), Hint: "restart the process"}
+	fatal(lost)
+	fatal(lost) // of another task: nobody waits
+	err := app.wait()
+	if e := as(t, err, streams.KindState); !errors.Is(e, lost) {
+		t.Errorf("the error is %v", e)
+	}
+	mentions(t, err, "/state/task", "manifest", "restart")
+	if n := w.leaveGroups(); n != 0 {
+		t.Errorf("%d LeaveGroup requests were sent, want none", n)
+	}
+	b, _ = f.wordCount()
+	app = f.start(b, cfg)
+	app.untilSpread(4)
+	if n := app.metric("millrace_restored_records_total"); n != 0 {
+		t.Errorf("%v records were restored after an orderly end, want none", n)
+	}
 	app.end()
 }
 

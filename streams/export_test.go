@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/millrace-io/millrace/statestore"
+	"github.com/millrace-io/millrace/statestore/pebblestore"
 )
 
 // SetCommitTimeout lets a test wait less for what never comes.
@@ -33,4 +34,11 @@ func SetEngineWrapper(t *testing.T, wrap func(statestore.Engine) statestore.Engi
 	before := wrapEngine
 	wrapEngine = wrap
 	t.Cleanup(func() { wrapEngine = before })
+}
+
+// SetStoreTuning changes the configuration of the engines.
+func SetStoreTuning(t *testing.T, tune func(pebblestore.Config) pebblestore.Config) {
+	before := tuneStores
+	tuneStores = tune
+	t.Cleanup(func() { tuneStores = before })
 }
