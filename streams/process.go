@@ -118,6 +118,9 @@ func (p *process) connect(ctx context.Context) error {
 		if ctx.Err() == nil {
 			last = err
 		}
+		if refused(err) {
+			return failure(KindBroker, fmt.Errorf("the brokers at %s and this process do not accept each other: %w", strings.Join(p.app.cfg.Brokers, ", "), err))
+		}
 		select {
 		case <-time.After(connectRetry):
 		case <-ctx.Done():
