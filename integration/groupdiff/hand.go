@@ -211,6 +211,17 @@ var byHand = []struct{ name, text string }{
 		heartbeat a
 		list a types=Classic
 		list a types=consumer`},
+	{"a group of another type that only waits for an id", `
+		join a none type=connect
+		sync a type=connect
+		join x none type=connect
+		leave a
+		describe a
+		join b none
+		join a
+		join a type=connect
+		join x type=connect offers=sticky
+		sync x type=connect offers=sticky`},
 	{"the leader asks for a rebalance, a follower asks again", base + `
 		join b
 		join a

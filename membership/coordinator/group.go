@@ -209,7 +209,7 @@ func (g *group) supports(protocolType string, protocols []kmsg.JoinGroupRequestP
 	if replaced != nil {
 		others--
 	}
-	if g.state == empty || others == 0 {
+	if g.state == empty || replaced != nil && others == 0 {
 		return protocolType != "" && len(protocols) > 0
 	}
 	if protocolType != g.protocolType {

@@ -7,6 +7,7 @@ var ruleMutants = []mutant{
 	{"J7: who is refused for lack of room stays", "join.go", `		m.removeByID(g, q.MemberID)
 `, ``},
 	{"J7: newcomers that do not count", "join.go", `len(g.members)+len(g.newcomers) <`, `len(g.members) <`},
+	{"J9: a group without members that has no type any more", "group.go", `replaced != nil && others == 0`, `others == 0`},
 	{"K9: protocols whose order does not matter", "member.go", `if p.Name != mb.protocols[i].Name || !bytes.Equal(p.Metadata, mb.protocols[i].Metadata) {`,
 		`if i >= 0 && !bytes.Equal(p.Metadata, mb.metadata(p.Name)) {`},
 	{"X6: one code for all versions", "txn_offset_commit.go", `	case g == nil && q.Version >= 6:
