@@ -162,7 +162,7 @@ func (c *modelClient) zombie() error {
 	said := "nothing, as if it were welcome"
 	if answer := c.m.w.names["zombie"].answer; answer != nil {
 		code := errorsIn(answer)[0]
-		if code == 82 || code == 25 {
+		if code == 82 || code == 25 || code == 81 {
 			return nil
 		}
 		said = errorText(code)
