@@ -154,20 +154,6 @@ func TestDescribeReportsTheCoordinatorsError(t *testing.T) {
 	}
 }
 
-func TestHostsForKey(t *testing.T) {
-	s := Snapshot{Instances: []Instance{{ClientID: "a", Active: tasks("counts_2")}, {ClientID: "b", Standby: tasks("counts_2")}}}
-	hosts, err := s.HostsForKey(wordCountPlan(), "counts", []byte("foobar"), 4) // murmur2 of foobar, positive: 1357151166
-	if err != nil || hosts.Task != tasks("counts_2")[0] || hosts.Active == nil || hosts.Active.ClientID != "a" || len(hosts.Standby) != 1 {
-		t.Errorf("%+v, %v", hosts, err)
-	}
-	if hosts, err := (Snapshot{}).HostsForKey(wordCountPlan(), "counts", []byte("foobar"), 4); err != nil || hosts.Active != nil {
-		t.Errorf("nobody owns it: %+v, %v", hosts, err)
-	}
-	if _, err := s.HostsForKey(wordCountPlan(), "sums", nil, 4); err == nil || !strings.Contains(err.Error(), `["counts"]`) {
-		t.Errorf("unknown store: %v, want an error that names those there are", err)
-	}
-}
-
 // problemsOf lists the topic errors joined in err.
 func problemsOf(err error) map[string]TopicProblem {
 	problems := map[string]TopicProblem{}
