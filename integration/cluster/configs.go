@@ -129,7 +129,9 @@ func (f *front) describeConfigs(req *kmsg.DescribeConfigsRequest) (kmsg.Response
 	if len(req.Resources) > maxResources {
 		return refuseResources(req), nil
 	}
-	isTopic := func(r kmsg.DescribeConfigsRequestResource) bool { return r.ResourceType == kmsg.ConfigResourceTypeTopic }
+	isTopic := func(r kmsg.DescribeConfigsRequestResource) bool {
+		return r.ResourceType == kmsg.ConfigResourceTypeTopic
+	}
 	if !slices.ContainsFunc(req.Resources, isTopic) {
 		return nil, nil
 	}

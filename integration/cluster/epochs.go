@@ -66,6 +66,14 @@ func (e *epochs) refuse(txnID string, p producer) *kerr.Error {
 	return nil
 }
 
+// has reports whether a producer is the one of a transactional id, in whatever epoch.
+func (e *epochs) has(txnID string, producerID int64) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	known, ok := e.known[producerID]
+	return ok && known.txnID == txnID
+}
+
 func (e *epochs) note(txnID string, id int64, epoch int16) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

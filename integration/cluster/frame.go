@@ -49,6 +49,7 @@ const (
 	keyDeleteRecords           = 21
 	keyInitProducerID          = 22
 	keyAddPartitions           = 24
+	keyAddOffsets              = 25
 	keyEndTxn                  = 26
 	keyTxnOffsetCommit         = 28
 	keyDescribeACLs            = 29
@@ -132,8 +133,9 @@ func (f frameReader) take(fr frame, charge func(n int) bool) ([]byte, error) {
 	}
 }
 
-// capFetch lowers what a Fetch request asks for to what a broker returns at most. kfake would build a response of any
-// size. The request is changed where it lies, in the read buffer.
+// capFetch lowers what a Fetch request asks for to what a broker returns at most, and its wait to what a connection may
+// idle: kfake would build a response of any size, and keep a request for as long as it says, even when its client has
+// gone. The request is changed where it lies, in the read buffer.
 func (f frameReader) capFetch(fr frame) error {
 	b, err := f.r.Peek(min(4+fr.size, readBuffer))
 	if err != nil {
@@ -144,16 +146,22 @@ func (f frameReader) capFetch(fr frame) error {
 	if fr.version < 15 {
 		reader.Int32() // replica id
 	}
-	reader.Int32() // the longest wait
+	wait := reader.Span(4)
 	reader.Int32() // fewest bytes
 	maxBytes := reader.Span(4)
 	if !reader.Ok() {
 		return fmt.Errorf("%w: header and size of a Fetch request are longer than %d bytes", errFrame, len(b))
 	}
-	if int32(binary.BigEndian.Uint32(maxBytes)) > maxFetch {
-		binary.BigEndian.PutUint32(maxBytes, maxFetch)
-	}
+	lower(wait, int32(idleTimeout.Milliseconds()))
+	lower(maxBytes, maxFetch)
 	return nil
+}
+
+// lower makes an encoded number most if it is more.
+func lower(number []byte, most int32) {
+	if int32(binary.BigEndian.Uint32(number)) > most {
+		binary.BigEndian.PutUint32(number, uint32(most))
+	}
 }
 
 // skipHeader reads the part of a request header that follows the correlation id and returns the client id.

@@ -70,7 +70,7 @@ func TestFetchAsksForNoMoreThanABrokerReturns(t *testing.T) {
 	for version := int16(4); version <= 18; version++ {
 		for _, asked := range []int32{1 << 20, maxFetch, maxFetch + 1, 1<<31 - 1} {
 			req := kmsg.NewPtrFetchRequest()
-			req.Version, req.MaxWaitMillis, req.MinBytes, req.MaxBytes = version, 5, 6, asked
+			req.Version, req.MaxWaitMillis, req.MinBytes, req.MaxBytes = version, asked, 6, asked
 			req.ClusterID, req.SessionEpoch = kmsg.StringPtr("c"), 7
 			raw := encode(req, 1)
 			frames := newFrameReader(bytes.NewReader(raw))
@@ -89,7 +89,7 @@ func TestFetchAsksForNoMoreThanABrokerReturns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			req.MaxBytes = min(asked, maxFetch)
+			req.MaxWaitMillis, req.MaxBytes = min(asked, 600_000), min(asked, maxFetch)
 			if !bytes.Equal(encode(got, 1), encode(req, 1)) {
 				t.Errorf("version %d, %d bytes: became %+v", version, asked, got)
 			}

@@ -48,7 +48,7 @@ func (f *front) route(fr frame) (destination, error) {
 	case keyElectLeaders, keySASLHandshake, keySASLAuthenticate, keyDescribeACLs, keyCreateACLs, keyDeleteACLs:
 		return local, nil
 	case keyDeleteTopics, keyDeleteRecords, keyCreateTopics, keyCreatePartitions, keyAlterConfigs, keyIncrementalAlterConfigs,
-		keyDescribeConfigs, keyInitProducerID, keyAddPartitions, keyEndTxn:
+		keyDescribeConfigs, keyInitProducerID, keyAddPartitions, keyAddOffsets, keyEndTxn:
 		return inspect, nil
 	}
 	return toKfake, nil
@@ -95,7 +95,9 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 	case *kmsg.InitProducerIDRequest:
 		return f.initProducer(req), nil
 	case *kmsg.AddPartitionsToTxnRequest:
-		resp = f.protectTxn(req)
+		resp = f.addPartitions(req)
+	case *kmsg.AddOffsetsToTxnRequest:
+		resp = f.addOffsets(req)
 	default:
 		resp, err = f.groups.serve(gone, clientID, host, req)
 	}

@@ -1,14 +1,17 @@
 package cluster
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,75 +19,41 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// goodFrames are requests of every kind and version that the cluster serves.
-func goodFrames(c *Cluster, f *front) (all [][]byte) {
-	for key, r := range f.versions.ranges {
-		for version := r.MinVersion; version <= r.MaxVersion; version++ {
-			req := kmsg.RequestForKey(key)
-			req.SetVersion(version)
-			all = append(all, encode(req, 1))
-		}
-	}
-	return append(all, encode(produceRequest(9, []byte("v"), nil, "no such topic"), 1))
-}
-
-// garbage is one connection's worth of bytes.
-func garbage(r *rand.Rand, good [][]byte) []byte {
-	frame := append([]byte(nil), good[r.IntN(len(good))]...)
-	switch r.IntN(4) {
-	case 0: // noise
-		noise := make([]byte, 1+r.IntN(64))
-		for i := range noise {
-			noise[i] = byte(r.Uint32())
-		}
-		return noise
-	case 1: // a frame that ends early
-		return frame[:r.IntN(len(frame))]
-	case 2: // a frame behind another one, both whole
-		return append(frame, good[r.IntN(len(good))]...)
-	}
-	for range 1 + r.IntN(4) { // a frame with wrong bytes, its length and key left alone
-		if len(frame) > 8 {
-			frame[8+r.IntN(len(frame)-8)] = byte(r.Uint32())
-		}
-	}
-	return frame
-}
-
-// TestTenThousandConnectionsOfGarbage: whatever they send, the cluster serves a well-behaved client all the time, and
-// nothing is left of them afterwards.
+// TestTenThousandConnectionsOfGarbage: whatever they send, the cluster serves a well-behaved client all the time, nothing
+// is left of them afterwards, and a kill after all that loses nothing. GARBAGE=n makes it n connections, GARBAGE_SEED=n
+// others.
 func TestTenThousandConnectionsOfGarbage(t *testing.T) {
 	connections := 10_000
 	if testing.Short() {
-		connections = 1_000
+		connections = 500
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	connections = int(fromEnv(t, "GARBAGE", uint64(connections)))
+	seed := fromEnv(t, "GARBAGE_SEED", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(connections)*20*time.Millisecond)
 	defer cancel()
-	c, err := Start(Topic("lines", 1))
+	dir := t.TempDir()
+	c, err := Start(DataDir(dir), Topic("lines", 1), Topic("words", 2), Topic("health", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	good := goodFrames(c, c.listener.router.(*front))
+	defer func() { c.Close() }()
+	cl := healthyClient(t, c)
 	const workers = 8
 	var wg sync.WaitGroup
+	var answers atomic.Int64
 	for w := range workers {
+		g := newGarbler(seed<<8|uint64(w), c.listener.router.(*front).versions.ranges, topicIDs(ctx, t, c), someProducers(ctx, t, cl))
 		wg.Go(func() {
-			r := rand.New(rand.NewPCG(7, uint64(w)))
 			for range connections / workers {
-				throw(t, c, garbage(r, good))
+				answers.Add(throw(t, c, g.connection()))
 			}
 		})
 	}
 	thrown := make(chan struct{})
 	go func() { wg.Wait(); close(thrown) }()
-	for done := false; !done; {
-		if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "lines", Value: []byte("v")}).FirstErr(); err != nil {
+	produced := 0
+	for done := false; !done; produced++ {
+		if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "health", Value: fmt.Append(nil, produced)}).FirstErr(); err != nil {
 			t.Fatalf("a well-behaved client: %v", err)
 		}
 		select {
@@ -92,6 +61,10 @@ func TestTenThousandConnectionsOfGarbage(t *testing.T) {
 			done = true
 		default:
 		}
+	}
+	t.Logf("%d connections, seed %d: %d answers, %d connections refused, %d records beside them", connections, seed, answers.Load(), c.Refused(), produced)
+	if answers.Load() < int64(connections) {
+		t.Errorf("only %d answers from %d connections", answers.Load(), connections)
 	}
 	cl.Close()
 	until(ctx, t, "all connections to be closed", func() bool { return c.listener.count() == 0 })
@@ -101,24 +74,119 @@ func TestTenThousandConnectionsOfGarbage(t *testing.T) {
 	if c.Refused() == 0 {
 		t.Error("no connection was refused")
 	}
+	checkHealth(ctx, t, c, produced)
+	if err := c.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = Start(DataDir(dir)); err != nil {
+		t.Fatalf("start after the garbage: %v", err)
+	}
+	checkHealth(ctx, t, c, produced)
 }
 
-// throw sends bytes, says that no more will come, and reads what comes back until the other side has closed.
-func throw(t *testing.T, c *Cluster, raw []byte) {
+func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
+	value := os.Getenv(name)
+	if value == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(value, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+func healthyClient(t *testing.T, c *Cluster, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	cl, err := kgo.NewClient(append(opts, kgo.SeedBrokers(c.Brokers()...))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+// checkHealth reads, as a member of a group, what the well-behaved client wrote, and commits.
+func checkHealth(ctx context.Context, t *testing.T, c *Cluster, records int) {
+	t.Helper()
+	cl := healthyClient(t, c, kgo.ConsumerGroup("health"), kgo.InstanceID("a"), kgo.ConsumeTopics("health"),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit())
+	defer cl.Close()
+	next := 0
+	for next < records {
+		fetches := cl.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			t.Fatalf("after %d records of %d: %v", next, records, err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if string(r.Value) != strconv.Itoa(next) {
+				t.Fatalf("record %d is %q", next, r.Value)
+			}
+			next++
+		})
+	}
+	if err := cl.CommitRecords(ctx, &kgo.Record{Topic: "health", Offset: -1}); err != nil { // the next check reads from 0 too
+		t.Fatal(err)
+	}
+}
+
+func topicIDs(ctx context.Context, t *testing.T, c *Cluster) [][16]byte {
+	ids := [][16]byte{{}, {1, 2, 3}}
+	meta, err := c.broker.metadata(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, topic := range existing(meta) {
+		if name != "health" {
+			ids = append(ids, topic.id)
+		}
+	}
+	return ids
+}
+
+// someProducers have ids: of a transactional producer, and of one without.
+func someProducers(ctx context.Context, t *testing.T, cl *kgo.Client) (all []producer) {
+	for _, txnID := range []*string{nil, kmsg.StringPtr("tx0"), kmsg.StringPtr("tx1")} {
+		req := kmsg.NewPtrInitProducerIDRequest()
+		req.TransactionalID, req.TransactionTimeoutMillis = txnID, 60_000
+		resp, err := req.RequestWith(ctx, cl)
+		if err != nil || resp.ErrorCode != 0 {
+			t.Fatal(err, resp)
+		}
+		all = append(all, producer{id: resp.ProducerID, epoch: resp.ProducerEpoch})
+	}
+	return all
+}
+
+// throw sends bytes, says that no more will come, reads what comes back until the other side has closed, and counts the
+// answers.
+func throw(t *testing.T, c *Cluster, raw []byte) (answers int64) {
 	nc, err := net.Dial("tcp", c.Brokers()[0])
 	if err != nil {
 		t.Error(err)
-		return
+		return 0
 	}
 	defer nc.Close()
-	if err := nc.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Error(err)
-		return
+		return 0
 	}
-	_, werr := nc.Write(raw) // fails when the other side has closed already
-	cerr := nc.(*net.TCPConn).CloseWrite()
-	if _, err := io.Copy(io.Discard, nc); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the connection is still open after % x (%v, %v)", raw, werr, cerr)
+	go func() {
+		nc.Write(raw) // fails when the other side has closed already
+		nc.(*net.TCPConn).CloseWrite()
+	}()
+	for r := bufio.NewReader(nc); ; answers++ {
+		var size [4]byte
+		_, err := io.ReadFull(r, size[:])
+		if err == nil {
+			_, err = r.Discard(int(binary.BigEndian.Uint32(size[:])))
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the connection is still open after % x", raw)
+		}
+		if err != nil {
+			return answers
+		}
 	}
 }
 

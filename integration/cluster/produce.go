@@ -18,13 +18,6 @@ import (
 // is looked at here: each record (see checkBatch), the transaction that a batch claims to belong to, and the coordinator's
 // topic, to which clients do not write: what they append there would be taken for groups and offsets.
 
-// A produced is what a Produce request has for one partition of a topic.
-type produced struct {
-	topic   string   // up to version 12
-	topicID [16]byte // from version 13
-	records []byte
-}
-
 // lookAtProduce goes through a Produce request without decoding it. Only one with something to refuse is taken out.
 func (f *front) lookAtProduce(fr *frame, raw []byte) (destination, error) {
 	reader := kbin.Reader{Src: raw[4+minFrame:]}
@@ -40,17 +33,22 @@ func (f *front) lookAtProduce(fr *frame, raw []byte) (destination, error) {
 	reader.Int32() // time-out
 	to := toKfake
 	for range arrayLen(&reader, flexible) {
-		var p produced
-		p.readTopic(&reader, fr.version)
+		var topic string
+		if flexible {
+			topic = reader.UnsafeCompactString()
+		} else {
+			topic = reader.UnsafeString()
+		}
 		for range arrayLen(&reader, flexible) {
 			reader.Int32() // partition
+			var records []byte
 			if flexible {
-				p.records = reader.CompactNullableBytes()
+				records = reader.CompactNullableBytes()
 			} else {
-				p.records = reader.NullableBytes()
+				records = reader.NullableBytes()
 			}
 			skipTags(&reader, flexible)
-			if reader.Ok() && f.refuse(txnID, p) != nil {
+			if reader.Ok() && f.refuse(txnID, topic, records) != nil {
 				to = local
 			}
 		}
@@ -61,17 +59,6 @@ func (f *front) lookAtProduce(fr *frame, raw []byte) (destination, error) {
 		return 0, fmt.Errorf("%w: body of Produce v%d", errFrame, fr.version)
 	}
 	return to, nil
-}
-
-func (p *produced) readTopic(reader *kbin.Reader, version int16) {
-	switch {
-	case version >= 13:
-		copy(p.topicID[:], reader.Span(16))
-	case version >= 9:
-		p.topic = reader.UnsafeCompactString()
-	default:
-		p.topic = reader.UnsafeString()
-	}
 }
 
 func arrayLen(reader *kbin.Reader, flexible bool) int32 {
@@ -88,24 +75,24 @@ func skipTags(reader *kbin.Reader, flexible bool) {
 }
 
 // refuse reports why a batch is not appended, or nil. A batch that may pass is made what a broker would append.
-func (f *front) refuse(txnID *string, p produced) *kerr.Error {
-	if p.topic == offsetsTopic || p.topicID == f.log.topicID {
+func (f *front) refuse(txnID *string, topic string, batch []byte) *kerr.Error {
+	if topic == offsetsTopic {
 		return kerr.InvalidTopicException
 	}
-	if why := checkBatch(p.records); why != nil {
+	if why := checkBatch(batch); why != nil {
 		return why
 	}
-	attributes := binary.BigEndian.Uint16(p.records[batchAttributesAt:])
+	attributes := binary.BigEndian.Uint16(batch[batchAttributesAt:])
 	if attributes&attributeTransactional != 0 {
 		if txnID == nil {
 			return kerr.TransactionalIDAuthorizationFailed
 		}
-		if why := f.epochs.refuse(*txnID, batchProducer(p.records)); why != nil {
+		if why := f.epochs.refuse(*txnID, batchProducer(batch)); why != nil {
 			return why
 		}
 	}
 	if attributes&attributeAppendTime != 0 {
-		createTime(p.records)
+		createTime(batch)
 	}
 	return nil
 }
@@ -135,9 +122,9 @@ func (f *front) produce(req *kmsg.ProduceRequest) (kmsg.Response, error) {
 		rest := t
 		rest.Partitions = nil
 		rt := kmsg.NewProduceResponseTopic()
-		rt.Topic, rt.TopicID = t.Topic, t.TopicID
+		rt.Topic = t.Topic
 		for _, p := range t.Partitions {
-			why := f.refuse(req.TransactionID, produced{topic: t.Topic, topicID: t.TopicID, records: p.Records})
+			why := f.refuse(req.TransactionID, t.Topic, p.Records)
 			if why == nil {
 				rest.Partitions = append(rest.Partitions, p)
 				continue
@@ -172,7 +159,7 @@ func (f *front) produce(req *kmsg.ProduceRequest) (kmsg.Response, error) {
 // merge puts what was refused beside what was taken of the same topics.
 func merge(resp, refused *kmsg.ProduceResponse) *kmsg.ProduceResponse {
 	for _, rt := range refused.Topics {
-		same := func(t kmsg.ProduceResponseTopic) bool { return t.Topic == rt.Topic && t.TopicID == rt.TopicID }
+		same := func(t kmsg.ProduceResponseTopic) bool { return t.Topic == rt.Topic }
 		if i := slices.IndexFunc(resp.Topics, same); i >= 0 {
 			resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, rt.Partitions...)
 		} else {
@@ -182,7 +169,7 @@ func merge(resp, refused *kmsg.ProduceResponse) *kmsg.ProduceResponse {
 	return resp
 }
 
-// produce sends a client's request on, in the client's version, which says whether it names topics or their ids.
+// produce sends a client's request on, in the client's version.
 func (b *broker) produce(ctx context.Context, req *kmsg.ProduceRequest) (*kmsg.ProduceResponse, error) {
 	versions := kversion.Stable()
 	versions.SetMaxKeyVersion(keyProduce, req.Version)
@@ -194,20 +181,25 @@ func (b *broker) produce(ctx context.Context, req *kmsg.ProduceRequest) (*kmsg.P
 	return req.RequestWith(ctx, client)
 }
 
-// protectTxn refuses to take the offsets topic into a transaction, and with it everything that the request names beside
-// it: offsets get there by AddOffsetsToTxn and TxnOffsetCommit.
-func (f *front) protectTxn(req *kmsg.AddPartitionsToTxnRequest) kmsg.Response {
-	if !slices.ContainsFunc(req.Topics, func(t kmsg.AddPartitionsToTxnRequestTopic) bool { return t.Topic == offsetsTopic }) {
+// addPartitions refuses to take partitions into a transaction of a producer that does not have the transactional id: kfake
+// would begin one, even of a producer without. And it refuses the offsets topic, and with it everything that the request
+// names beside it: offsets get there by AddOffsetsToTxn and TxnOffsetCommit.
+func (f *front) addPartitions(req *kmsg.AddPartitionsToTxnRequest) kmsg.Response {
+	others := kerr.OperationNotAttempted.Code
+	switch {
+	case !f.epochs.has(req.TransactionalID, req.ProducerID):
+		others = kerr.InvalidProducerIDMapping.Code
+	case !slices.ContainsFunc(req.Topics, func(t kmsg.AddPartitionsToTxnRequestTopic) bool { return t.Topic == offsetsTopic }):
 		return nil
 	}
 	resp := req.ResponseKind().(*kmsg.AddPartitionsToTxnResponse)
 	for _, t := range req.Topics {
-		code := kerr.OperationNotAttempted.Code
+		rt := kmsg.NewAddPartitionsToTxnResponseTopic()
+		rt.Topic = t.Topic
+		code := others
 		if t.Topic == offsetsTopic {
 			code = kerr.TopicAuthorizationFailed.Code
 		}
-		rt := kmsg.NewAddPartitionsToTxnResponseTopic()
-		rt.Topic = t.Topic
 		for _, p := range t.Partitions {
 			rp := kmsg.NewAddPartitionsToTxnResponseTopicPartition()
 			rp.Partition, rp.ErrorCode = p, code
@@ -215,5 +207,15 @@ func (f *front) protectTxn(req *kmsg.AddPartitionsToTxnRequest) kmsg.Response {
 		}
 		resp.Topics = append(resp.Topics, rt)
 	}
+	return resp
+}
+
+// addOffsets does the same for AddOffsetsToTxn.
+func (f *front) addOffsets(req *kmsg.AddOffsetsToTxnRequest) kmsg.Response {
+	if f.epochs.has(req.TransactionalID, req.ProducerID) {
+		return nil
+	}
+	resp := req.ResponseKind().(*kmsg.AddOffsetsToTxnResponse)
+	resp.ErrorCode = kerr.InvalidProducerIDMapping.Code
 	return resp
 }

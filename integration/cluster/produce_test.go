@@ -18,8 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// produceRequest names topics, or with version 13 their ids, with one batch of a value each.
-func produceRequest(version int16, value []byte, topics map[string][16]byte, order ...string) *kmsg.ProduceRequest {
+// produceRequest names topics, with one batch of a value each.
+func produceRequest(version int16, value []byte, order ...string) *kmsg.ProduceRequest {
 	req := kmsg.NewPtrProduceRequest()
 	req.Version, req.Acks, req.TimeoutMillis = version, -1, 30_000
 	batch := recordBatch([]coordinator.Record{{Key: []byte("k"), Value: value}}, producer{id: -1, epoch: -1})
@@ -27,7 +27,7 @@ func produceRequest(version int16, value []byte, topics map[string][16]byte, ord
 		p := kmsg.NewProduceRequestTopicPartition()
 		p.Records = batch
 		t := kmsg.NewProduceRequestTopic()
-		t.Topic, t.TopicID = name, topics[name]
+		t.Topic = name
 		t.Partitions = append(t.Partitions, p)
 		req.Topics = append(req.Topics, t)
 	}
@@ -36,8 +36,7 @@ func produceRequest(version int16, value []byte, topics map[string][16]byte, ord
 
 // TestLookAtProduce: in every version the walk over a request finds what is to be refused, wherever it stands.
 func TestLookAtProduce(t *testing.T) {
-	ids := map[string][16]byte{offsetsTopic: {1}, "lines": {2}, "words": {3}}
-	f := &front{log: &offsetLog{topicID: ids[offsetsTopic]}, epochs: &epochs{}}
+	f := &front{epochs: &epochs{}}
 	for _, tc := range []struct {
 		order []string
 		cut   int // bytes that the records of the last topic lack
@@ -50,8 +49,8 @@ func TestLookAtProduce(t *testing.T) {
 		{order: []string{"lines", offsetsTopic, "words"}, want: local},
 		{order: []string{"lines", "words"}, cut: 1, want: local},
 	} {
-		for version := int16(3); version <= 13; version++ {
-			req := produceRequest(version, []byte("v"), ids, tc.order...)
+		for version := int16(3); version <= maxProduce; version++ {
+			req := produceRequest(version, []byte("v"), tc.order...)
 			if tc.cut > 0 {
 				p := &req.Topics[len(req.Topics)-1].Partitions[0]
 				p.Records = p.Records[:len(p.Records)-tc.cut]
@@ -95,29 +94,15 @@ func TestNobodyWritesToTheOffsetsTopic(t *testing.T) {
 	if err := cl.ProduceSync(ctx, &kgo.Record{Topic: offsetsTopic, Key: []byte("k")}).FirstErr(); !errors.Is(err, kerr.InvalidTopicException) {
 		t.Errorf("a client's record: %v", err)
 	}
-	ids := map[string][16]byte{}
-	details, err := adm.ListTopicsWithInternal(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, d := range details {
-		ids[name] = d.ID
-	}
 	sent := int64(0)
-	for _, version := range []int16{3, 9, 12, 13} {
+	for _, version := range []int16{3, 9, 12} {
 		for _, size := range []int{10, 2 * readBuffer, trustedFrame / 2} {
 			sent++
 			t.Run(fmt.Sprintf("v%d, %d bytes", version, size), func(t *testing.T) {
-				resp := exchange(t, c, produceRequest(version, bytes.Repeat([]byte("v"), size), ids, "lines", offsetsTopic, "words"))
+				resp := exchange(t, c, produceRequest(version, bytes.Repeat([]byte("v"), size), "lines", offsetsTopic, "words"))
 				codes := map[string]int16{}
 				for _, topic := range resp.(*kmsg.ProduceResponse).Topics {
-					name := topic.Topic
-					for n, id := range ids {
-						if version >= 13 && id == topic.TopicID {
-							name = n
-						}
-					}
-					codes[name] = topic.Partitions[0].ErrorCode
+					codes[topic.Topic] = topic.Partitions[0].ErrorCode
 				}
 				if len(codes) != 3 || codes["lines"] != 0 || codes["words"] != 0 || codes[offsetsTopic] != kerr.InvalidTopicException.Code {
 					t.Errorf("answered %v", codes)
@@ -141,9 +126,10 @@ func TestNobodyTakesTheOffsetsTopicIntoATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	id := initProducer(t, c, "t", time.Minute).id
 	for version := range int16(maxAddPartitions + 1) {
 		req := kmsg.NewPtrAddPartitionsToTxnRequest()
-		req.Version, req.TransactionalID = version, "t"
+		req.Version, req.TransactionalID, req.ProducerID = version, "t", id
 		req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{{Topic: "lines", Partitions: []int32{0}}, {Topic: offsetsTopic, Partitions: []int32{0}}}
 		answered := exchange(t, c, req).(*kmsg.AddPartitionsToTxnResponse).Topics
 		if len(answered) != 2 || answered[0].Partitions[0].ErrorCode != kerr.OperationNotAttempted.Code ||

@@ -187,12 +187,12 @@ func TestAPIVersions(t *testing.T) {
 	for _, k := range served.ApiKeys {
 		max[k.ApiKey] = k.MaxVersion
 	}
-	for _, hidden := range []int16{68, 69, 71, 72, 75, 76, 77, 78, 79, 88, 89, 90, 91, 92} {
+	for _, hidden := range []int16{48, 49, 50, 51, 68, 69, 71, 72, 75, 76, 77, 78, 79, 88, 89, 90, 91, 92} {
 		if v, ok := max[hidden]; ok {
 			t.Errorf("key %d is advertised up to %d", hidden, v)
 		}
 	}
-	for key, want := range map[int16]int16{0: 13, 11: 9, 12: 4, 14: 5, 19: 4, 28: 6} {
+	for key, want := range map[int16]int16{0: 12, 11: 9, 12: 4, 14: 5, 19: 4, 28: 6} {
 		if max[key] != want {
 			t.Errorf("key %d is advertised up to %d, want %d", key, max[key], want)
 		}

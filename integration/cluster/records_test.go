@@ -168,9 +168,9 @@ func TestBombsAreRefused(t *testing.T) {
 
 // TestAppendTimeIsTakenBack: the batch is as if the client had not claimed it, its checksum too.
 func TestAppendTimeIsTakenBack(t *testing.T) {
-	f := &front{log: &offsetLog{topicID: [16]byte{1}}, epochs: &epochs{}}
+	f := &front{epochs: &epochs{}}
 	batch, want := testBatch(attributeAppendTime, 1, testRecord(0)), testBatch(0, 1, testRecord(0))
-	if why := f.refuse(nil, produced{topic: "lines", records: batch}); why != nil || !bytes.Equal(batch, want) {
+	if why := f.refuse(nil, "lines", batch); why != nil || !bytes.Equal(batch, want) {
 		t.Errorf("%v, % x, want % x", why, batch, want)
 	}
 }

@@ -16,7 +16,7 @@ func withoutSecurity(req kmsg.Request) kmsg.Response {
 	case *kmsg.SASLAuthenticateResponse:
 		resp.ErrorCode, resp.ErrorMessage = kerr.IllegalSaslState.Code, kmsg.StringPtr("SASL is not enabled.")
 	case *kmsg.DescribeACLsResponse:
-		resp.ErrorCode, resp.ErrorMessage = disabled, why
+		resp.ErrorCode, resp.ErrorMessage = disabled, kmsg.StringPtr("No Authorizer is configured on the broker")
 	case *kmsg.CreateACLsResponse:
 		for range req.(*kmsg.CreateACLsRequest).Creations {
 			resp.Results = append(resp.Results, kmsg.CreateACLsResponseResult{ErrorCode: disabled, ErrorMessage: why})
