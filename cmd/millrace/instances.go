@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -54,6 +55,10 @@ func runInstances(ctx context.Context, t *terminal, args []string) error {
 	case formJSON:
 		return t.json(list)
 	case formText:
+		static := func(in rest.GroupInstance) bool { return in.InstanceID != "" }
+		if len(list.Instances) > 0 && !slices.ContainsFunc(list.Instances, static) {
+			t.note("the members of group %s are dynamic: none has an instance id", list.Group)
+		}
 		_, err := io.WriteString(t.out, list.Text())
 		return err
 	}

@@ -35,7 +35,7 @@ var verbs = []verb{
 	{"force-rebalance", "make a group of static members rebalance now", runForceRebalance},
 	{"instances", "list the members of an application's group with their instance ids, hosts and tasks", runInstances},
 	{"members", "list the members of any group as its coordinator sees them", runMembers},
-	{"remove-members", "remove static members from a group by their instance ids", runRemoveMembers},
+	{"remove-members", "remove members from a group: those with these instance ids, or all", runRemoveMembers},
 	{"version", "print the version", runVersion},
 }
 

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -80,6 +82,18 @@ func TestRemoveMembersFailsWhenOneIDFails(t *testing.T) {
 	}
 	if reasons[0] != strings.Repeat("ü", 255) {
 		t.Errorf("the reason has %d bytes, want 255 characters", len(reasons[0]))
+	}
+}
+
+// A member id in the place of an instance id would otherwise look like a success.
+func TestMemberIDIsNoInstanceID(t *testing.T) {
+	var said bytes.Buffer
+	term := &terminal{stdio: stdio{nil, io.Discard, &said}}
+	report := removalReport{Group: "g"}
+	report.plan(named([]string{"m-1", "absent"}), nil)
+	report.warn(term, kadm.DescribedGroup{Group: "g", Members: []kadm.DescribedGroupMember{{MemberID: "m-1"}}})
+	if got := said.String(); !strings.Contains(got, "m-1 is the member id of a member that is there, and no instance id") || strings.Contains(got, "absent") {
+		t.Errorf("it said %q", got)
 	}
 }
 

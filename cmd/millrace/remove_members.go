@@ -65,7 +65,7 @@ func runRemoveMembers(ctx context.Context, t *terminal, args []string) error {
 	flags.BoolVar(&f.all, "all", false, "every member, static or dynamic")
 	flags.StringVar(&f.ids, "instance-ids", "", "group instance `ids`, separated by commas")
 	flags.StringVar(&f.from, "instance-ids-from", "", "`file` with one group instance id a line, blank lines and # comments aside; - is standard input")
-	flags.StringVar(&f.reason, "reason", "removed by millrace remove-members", "why, for the coordinator's log; cut after 255 characters")
+	flags.StringVar(&f.reason, "reason", "removed by millrace remove-members", "`text` that says why, for the coordinator's log; cut after 255 characters")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would be done")
 	if err := t.parse(flags, args); err != nil {
 		return err
@@ -245,6 +245,11 @@ func (r *removalReport) warn(t *terminal, group kadm.DescribedGroup) {
 	if len(live) > 0 {
 		t.note("the coordinator cannot tell whether these still run, as their sessions had not ended: %s; a process that still runs joins again as a new member: stop it first",
 			strings.Join(live, ", "))
+	}
+	for _, m := range group.Members {
+		if slices.ContainsFunc(r.Results, func(each removal) bool { return each.Result == resultGone && each.InstanceID == m.MemberID }) {
+			t.note("%s is the member id of a member that is there, and no instance id: -instance-ids takes instance ids, -all removes dynamic members too", m.MemberID)
+		}
 	}
 	if r.DryRun && len(live) > 0 && len(group.AuthorizedOperations) > 0 && !slices.Contains(group.AuthorizedOperations, kmsg.ACLOperationRead) {
 		t.note("you lack the operation READ on group %s: the removal would be refused", r.Group)

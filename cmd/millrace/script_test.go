@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/*.txt. Each script has an embedded cluster at $BROKERS and $ADMIN, the REST side of an application at $URL,
 // and the command "join group instance…", which makes static members that each own one task; one whose name begins with dynamic has
-// no instance id.
+// no instance id. "secured" starts brokers that ask for TLS and a login.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("ADMIN", operator.URL)
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"join": join},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"join": join, "secured": secure},
 	})
 }
 

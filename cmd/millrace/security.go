@@ -30,7 +30,7 @@ func (f *securityFlags) register(flags *flag.FlagSet) {
 	flags.StringVar(&f.ca, "tls-ca", "", "PEM `file` with the certificates of the authorities to trust instead; implies -tls")
 	flags.StringVar(&f.cert, "tls-cert", "", "PEM `file` with the client's certificate, for brokers that ask for one; implies -tls")
 	flags.StringVar(&f.key, "tls-key", "", "PEM `file` with the private key of -tls-cert (default: the file of -tls-cert)")
-	flags.StringVar(&f.mechanism, "sasl-mechanism", "", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (default: MILLRACE_SASL_MECHANISM)")
+	flags.StringVar(&f.mechanism, "sasl-mechanism", "", "`name` of the login: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 (default: MILLRACE_SASL_MECHANISM)")
 	flags.StringVar(&f.user, "sasl-user", "", "user `name` for SASL (default: MILLRACE_SASL_USER)")
 	flags.StringVar(&f.passwordFile, "sasl-password-file", "", "`file` with the user's password (default: MILLRACE_SASL_PASSWORD)")
 }
