@@ -186,13 +186,26 @@ func (in *input) feed(t *testing.T, client *kgo.Client, j job, lines uint64) {
 func (in *input) fed() uint64 { return in.n * lineWords }
 
 // wanted is what the lines must leave in the repartition topic.
-func (in *input) wanted() check.Topic {
-	hashed := kgo.StickyKeyPartitioner(nil).ForTopic("")
+func (in *input) wanted() check.Topic { return wordsOf(in.written()) }
+
+// written is what the lines so far must leave in their own topic.
+func (in *input) written() check.Topic {
 	topic := make(check.Topic, partitions)
 	for n := range in.n {
-		for word := range bytes.SplitSeq(in.line(n), []byte(" ")) {
+		p := n % partitions
+		topic[p] = append(topic[p], check.Record{Value: in.line(n), Timestamp: firstTime + int64(n)})
+	}
+	return topic
+}
+
+// wordsOf is what lines must leave in the repartition topic.
+func wordsOf(lines check.Topic) check.Topic {
+	hashed := kgo.StickyKeyPartitioner(nil).ForTopic("")
+	topic := make(check.Topic, partitions)
+	for _, line := range slices.Concat(lines...) {
+		for word := range bytes.SplitSeq(line.Value, []byte(" ")) {
 			p := hashed.Partition(&kgo.Record{Key: word}, partitions)
-			topic[p] = append(topic[p], check.Record{Key: word, Value: word, Timestamp: firstTime + int64(n)})
+			topic[p] = append(topic[p], check.Record{Key: word, Value: word, Timestamp: line.Timestamp})
 		}
 	}
 	return topic
@@ -200,6 +213,11 @@ func (in *input) wanted() check.Topic {
 
 // compare holds everything that a job has left against the replay. Nothing may be running that writes.
 func (j job) compare(t *testing.T, in *input) {
+	t.Helper()
+	j.compareWords(t, in.wanted())
+}
+
+func (j job) compareWords(t *testing.T, words check.Topic) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -210,7 +228,6 @@ func (j job) compare(t *testing.T, in *input) {
 			t.Fatal(err)
 		}
 	}
-	words := in.wanted()
 	logged, err := check.LastCounts(topics[j.changelog()])
 	err = errors.Join(err,
 		check.AsMultiset(j.repartition(), topics[j.repartition()], words),

@@ -39,11 +39,14 @@
 //
 // A killed process loses nothing that it acknowledged: every write goes to the operating system before its answer. What
 // the kill cut is put right by the next start, before kfake reads its files, and told by [Cluster.Recovery]: the record
-// that was being written is removed; a transaction whose commit had been asked for is committed everywhere, and any
-// other that was open is aborted; the producers of both are fenced. A power failure may lose acknowledged records, since
-// nothing is synced.
+// that was being written is removed; a transaction that had ended in some partition ends so in the others, one whose commit
+// had been asked for is committed everywhere, and any other that was open is aborted (decisions.go); the producers of all
+// are fenced; and what each producer wrote last is known, so that nobody writes a batch twice who sends it again. A start
+// that is killed leaves the same work to the next. A power failure may lose acknowledged records, since nothing is synced.
+// The places that crash tests aim at are in crash.go.
 //
-// kfake's files are read and mended in recovery.go and purge.go, and nowhere else; both belong to the pinned version.
+// kfake's files are read and mended in recovery.go, logrecovery.go, sequences.go and purge.go, and nowhere else; all belong
+// to the pinned version.
 //
 // # Bounds
 //

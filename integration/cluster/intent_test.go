@@ -9,17 +9,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// TestBegunCommitIsCompleted kills the cluster between the intent to commit and the first marker: the next start must
+// TestBegunCommitIsCompleted kills the cluster after the intent to commit, before or after the first marker: the next start must
 // complete the commit in both partitions. With the intent to abort, or that of another epoch, it must not.
 func TestBegunCommitIsCompleted(t *testing.T) {
 	for name, test := range map[string]struct {
 		commit  bool
 		newer   int16
+		markers int
 		visible int
 	}{
-		"commit":                        {commit: true, visible: 2},
-		"abort":                         {commit: false, visible: 0},
-		"commit of another transaction": {commit: true, newer: 1, visible: 0},
+		"commit":                         {commit: true, visible: 2},
+		"commit, after the first marker": {commit: true, markers: 1, visible: 2},
+		"abort":                          {commit: false, visible: 0},
+		"commit of another transaction":  {commit: true, newer: 1, visible: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -47,12 +49,14 @@ func TestBegunCommitIsCompleted(t *testing.T) {
 			}
 			end := kmsg.NewPtrEndTxnRequest()
 			end.TransactionalID, end.ProducerID, end.ProducerEpoch, end.Commit = "tx", id, epoch+test.newer, test.commit
+			end.Version = 5
 			if _, err := c.intents.begin(end); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.Kill(); err != nil {
 				t.Fatal(err)
 			}
+			writeMarkers(t, c.DataDir(), test.markers)
 
 			c, err = Start(DataDir(c.DataDir()))
 			if err != nil {
@@ -60,7 +64,7 @@ func TestBegunCommitIsCompleted(t *testing.T) {
 			}
 			defer c.Close()
 			cut := c.Recovery().Transactions
-			if len(cut) != 2 || cut[0].Committed != (test.visible > 0) {
+			if len(cut) != 2-test.markers || cut[0].Committed != (test.visible > 0) || cut[0].Half != (test.markers > 0) {
 				t.Fatalf("the recovery tells of %+v", cut)
 			}
 			if got := committedRecords(ctx, t, c); got != test.visible {
@@ -68,7 +72,6 @@ func TestBegunCommitIsCompleted(t *testing.T) {
 			}
 			// The producer must not hear that its transaction has ended in a way it may not have.
 			end.ProducerEpoch = epoch
-			end.Version = 5
 			other, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...))
 			if err != nil {
 				t.Fatal(err)
@@ -79,6 +82,33 @@ func TestBegunCommitIsCompleted(t *testing.T) {
 				t.Fatalf("the repeated EndTxn is answered %+v, %v; want the producer to be fenced", resp, err)
 			}
 		})
+	}
+}
+
+// writeMarkers ends the open transactions of so many logs of "lines", as a cluster does that is killed meanwhile.
+func writeMarkers(t *testing.T, dir string, n int) {
+	t.Helper()
+	d := &dataDir{path: dir}
+	how, err := readDecisions(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := partitionLogs(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range logs {
+		if l.topic != "lines" || n == 0 {
+			continue
+		}
+		n--
+		if err := l.recover(&Recovery{}, how); err != nil {
+			t.Fatal(err)
+		}
+		l.decide(how)
+		if err := l.end(points{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -22,8 +22,8 @@ type Recovery struct {
 }
 
 // A CutTxn is a transaction that had not ended in one partition when the cluster was killed. It is aborted, unless its
-// producer had asked for the commit and waited for the answer: then the commit is completed. Either way the producer
-// is fenced, since its view of the transaction may be another.
+// producer had asked for the commit and waited for the answer: then the commit is completed. If it had ended in another
+// partition, it ends in the same way here. In any case the producer is fenced, since its view of the transaction may be another.
 type CutTxn struct {
 	Topic         string
 	Partition     int32
