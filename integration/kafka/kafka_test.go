@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -42,8 +44,55 @@ func TestConfigRendersPortsAndOverrides(t *testing.T) {
 	}
 }
 
+func TestSecureConfig(t *testing.T) {
+	cfg, err := Config{Dir: t.TempDir(), Port: 19092, SSLPort: 19094, ControllerPort: 19093, Secure: true}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(cfg.home(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(cfg.writeSecurity(), cfg.write()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(cfg.properties())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"listeners": "SASL_SSL://127.0.0.1:19092,SSL://127.0.0.1:19094,CONTROLLER://127.0.0.1:19093",
+		// nobody reaches it without TLS, not even the broker itself
+		"listener.security.protocol.map": "CONTROLLER:SSL,SSL:SSL,SASL_SSL:SASL_SSL",
+		"allow.everyone.if.no.acl.found": "false",
+	} {
+		last := string(text)[strings.LastIndex(string(text), "\n"+name+"=")+1:]
+		if !strings.HasPrefix(last, name+"="+want+"\n") {
+			t.Errorf("%s is not %s in the end", name, want)
+		}
+	}
+	authority, err := os.ReadFile(cfg.file(CAFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	for file, usage := range map[string]x509.ExtKeyUsage{brokerFile: x509.ExtKeyUsageServerAuth, ClientFile: x509.ExtKeyUsageClientAuth} {
+		pair, err := tls.LoadX509KeyPair(cfg.file(file), cfg.file(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{usage}}
+		if file == brokerFile {
+			options.DNSName = "127.0.0.1"
+		}
+		if _, err := pair.Leaf.Verify(options); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
 func TestConfigRejectsBadNamesAndPorts(t *testing.T) {
-	for _, cfg := range []Config{{Name: "a/b"}, {Name: ".."}, {Port: -1}, {ControllerPort: 70000}} {
+	for _, cfg := range []Config{{Name: "a/b"}, {Name: ".."}, {Port: -1}, {ControllerPort: 70000}, {SSLPort: 70000}} {
 		cfg.Dir = t.TempDir()
 		if _, err := cfg.withDefaults(); err == nil {
 			t.Errorf("%+v was accepted", cfg)
