@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -66,12 +65,7 @@ func (f *brokerFlags) check(t *terminal) error {
 	return nil
 }
 
-// with runs fn with an admin client within the time limit. Errors name the brokers that were asked.
-func (f *brokerFlags) with(ctx context.Context, fn func(ctx context.Context, adm *kadm.Client) error) error {
-	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error { return fn(ctx, kadm.NewClient(client)) })
-}
-
-// withClient is with for requests that the admin client does not have.
+// withClient runs fn with a client within the time limit. Errors name the brokers that were asked.
 func (f *brokerFlags) withClient(ctx context.Context, fn func(ctx context.Context, client *kgo.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -108,8 +107,17 @@ func (f *expectFlags) tell(ctx context.Context, t *terminal, c *admin.Client) er
 // compare does with a broker's requests what can be done.
 func (f *expectFlags) compare(ctx context.Context, t *terminal, client *kgo.Client) error {
 	look := func(ctx context.Context) (members, newcomers []string, err error) {
-		hosts, err := metadata.StaticInstances(ctx, kadm.NewClient(client), f.group)
-		return slices.Sorted(maps.Keys(hosts)), nil, err
+		group, err := metadata.DescribeGroup(ctx, kadm.NewClient(client), f.group)
+		if err == nil {
+			err = otherProtocol(f.group, group.ErrMessage)
+		}
+		for _, m := range group.Members {
+			if m.InstanceID != nil {
+				members = append(members, *m.InstanceID)
+			}
+		}
+		slices.Sort(members)
+		return members, nil, err
 	}
 	report, err := f.await(ctx, look)
 	if err != nil {

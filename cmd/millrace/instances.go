@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/internal/taskid"
 	"github.com/millrace-io/millrace/metadata"
@@ -68,10 +69,10 @@ func runInstances(ctx context.Context, t *terminal, args []string) error {
 // list asks the group's coordinator.
 func (f *brokerFlags) list(ctx context.Context) (rest.InstancesResponse, error) {
 	var list rest.InstancesResponse
-	err := f.with(ctx, func(ctx context.Context, adm *kadm.Client) error {
-		snapshot, err := metadata.Describe(ctx, adm, f.group, nil)
+	err := f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error {
+		snapshot, err := metadata.Describe(ctx, kadm.NewClient(client), f.group, nil)
 		if err == nil && snapshot.State == "Dead" {
-			err = noGroup(f.group, "")
+			_, err = describeGroup(ctx, client, f.group) // tells why
 		}
 		list = rest.GroupInstances(snapshot, snapshot.Taken)
 		return err

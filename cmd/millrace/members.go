@@ -8,11 +8,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/millrace-io/millrace/integration/cluster/admin"
 	"github.com/millrace-io/millrace/membership/codec"
-	"github.com/millrace-io/millrace/metadata/rest"
 )
 
 // runMembers lists the members of any group, as its coordinator sees them.
@@ -41,14 +42,45 @@ func runMembers(ctx context.Context, t *terminal, args []string) error {
 			return printGroup(t.out, g)
 		})
 	}
-	list, err := f.list(ctx)
-	if err != nil {
-		return err
+	return f.withClient(ctx, func(ctx context.Context, client *kgo.Client) error {
+		group, err := describeGroup(ctx, client, f.group)
+		if err != nil {
+			return err
+		}
+		list := membersOf(group)
+		if t.form == formJSON {
+			return t.json(list)
+		}
+		return list.print(t.out)
+	})
+}
+
+// memberList is a group as brokers tell it.
+type memberList struct {
+	Group      string         `json:"group"`
+	GroupState string         `json:"group_state"`
+	Protocol   string         `json:"protocol"`
+	Members    []listedMember `json:"members"`
+}
+
+type listedMember struct {
+	MemberID   string  `json:"member_id"`
+	InstanceID *string `json:"instance_id"` // null: a dynamic member
+	ClientID   string  `json:"client_id"`
+	ClientHost string  `json:"client_host"`
+	Assigned   string  `json:"assigned"` // tasks of a Millrace application, partitions of a consumer
+}
+
+func membersOf(group kadm.DescribedGroup) memberList {
+	list := memberList{group.Group, group.State, group.Protocol, []listedMember{}}
+	for _, m := range group.Members {
+		var assignment []byte
+		if a, ok := m.Assigned.AsConsumer(); ok && group.State == "Stable" { // in other states brokers tell none
+			assignment = a.AppendTo(nil)
+		}
+		list.Members = append(list.Members, listedMember{m.MemberID, m.InstanceID, m.ClientID, m.ClientHost, assigned(group.Protocol, assignment)})
 	}
-	if t.form == formJSON {
-		return t.json(list)
-	}
-	return printMembers(t.out, list)
+	return list
 }
 
 // memberTable has the columns of both ways.
@@ -63,11 +95,7 @@ func printGroup(w io.Writer, g admin.Group) error {
 	if len(g.Members) > 0 {
 		table := memberTable(w)
 		for _, m := range g.Members {
-			instance := "(dynamic)"
-			if m.InstanceID != nil {
-				instance = *m.InstanceID
-			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.MemberID, instance, m.Host, m.State, assigned(g.Protocol, m.Assignment))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.MemberID, orDynamic(m.InstanceID), m.Host, m.State, assigned(g.Protocol, m.Assignment))
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -79,22 +107,28 @@ func printGroup(w io.Writer, g admin.Group) error {
 	return nil
 }
 
-func printMembers(w io.Writer, list rest.InstancesResponse) error {
-	fmt.Fprintf(w, "group %s: %s, %d members\n", list.Group, list.GroupState, len(list.Instances))
-	if len(list.Instances) == 0 {
+func (l memberList) print(w io.Writer) error {
+	fmt.Fprintf(w, "group %s: %s, %d members\n", l.Group, l.GroupState, len(l.Members))
+	if len(l.Members) == 0 {
 		return nil
 	}
 	table := memberTable(w)
-	for _, in := range list.Instances {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", in.MemberID, cmp.Or(in.InstanceID, "(dynamic)"), cmp.Or(in.ClientHost, in.Host),
-			cmp.Or(in.State, list.GroupState), shortTasks(in.ActiveTasks))
+	for _, m := range l.Members {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", m.MemberID, orDynamic(m.InstanceID), m.ClientHost, l.GroupState, m.Assigned)
 	}
 	return table.Flush()
 }
 
+func orDynamic(instance *string) string {
+	if instance == nil {
+		return "(dynamic)"
+	}
+	return *instance
+}
+
 // assigned says in short what a member was assigned: tasks of a Millrace application, partitions of a consumer.
 func assigned(protocol string, assignment []byte) string {
-	if protocol == codec.ProtocolName {
+	if protocol == codec.ProtocolName && len(assignment) > 0 {
 		_, grant, err := codec.DecodeGrant(assignment)
 		if err != nil {
 			return err.Error()
@@ -105,8 +139,11 @@ func assigned(protocol string, assignment []byte) string {
 		}
 		return shortTasks(names)
 	}
+	if len(assignment) == 0 {
+		return "-"
+	}
 	var a kmsg.ConsumerMemberAssignment
-	if len(assignment) == 0 || a.ReadFrom(assignment) != nil {
+	if a.ReadFrom(assignment) != nil {
 		return fmt.Sprintf("%d bytes", len(assignment))
 	}
 	var parts []string

@@ -67,11 +67,18 @@ func describeGroup(ctx context.Context, client *kgo.Client, group string) (kadm.
 	return d, err
 }
 
-// noGroup says that a group does not exist, or that it is one of another protocol, which coordinators tell in words only.
+// noGroup says that a group does not exist, or that it has another protocol.
 func noGroup(group, said string) error {
-	err := fmt.Errorf("there is no group %q", group)
-	if strings.Contains(said, "not a classic group") {
-		return fmt.Errorf("group %q has another group protocol than classic: %s", group, said)
+	if err := otherProtocol(group, said); err != nil {
+		return err
 	}
-	return hinted{err, "check -group (an application's group is its AppID) and -brokers (is it the right cluster?)"}
+	return hinted{fmt.Errorf("there is no group %q", group), "check -group (an application's group is its AppID) and -brokers (is it the right cluster?)"}
+}
+
+// otherProtocol says that a group has another protocol than classic, which coordinators tell in words only; nil if it has not.
+func otherProtocol(group, said string) error {
+	if !strings.Contains(said, "not a classic group") {
+		return nil
+	}
+	return fmt.Errorf("group %q has another group protocol than classic: %s", group, said)
 }

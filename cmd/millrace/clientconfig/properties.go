@@ -107,7 +107,7 @@ func (p *Properties) unused() []string {
 		notes = append(notes, "these properties are not used: "+strings.Join(names, ", "))
 	}
 	if others > 0 {
-		notes = append(notes, fmt.Sprintf("%d properties whose names have no dot are not used (does a line before lack its \\ at the end?)", others))
+		notes = append(notes, fmt.Sprintf("properties whose names have no dot are not used: %d (does a line before lack its \\ at the end?)", others))
 	}
 	return notes
 }

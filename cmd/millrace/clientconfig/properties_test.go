@@ -82,13 +82,13 @@ func TestNotes(t *testing.T) {
 		"acks=all\nlinger.ms=5\nssl.provider=x": {
 			"without security.protocol=SSL or SASL_SSL the properties ssl.* have no effect",
 			"these properties are not used: linger.ms, ssl.provider",
-			"1 properties whose names have no dot",
+			"have no dot are not used: 1",
 		},
 		"sasl.mechanism=PLAIN":               {"without security.protocol=SASL_PLAINTEXT or SASL_SSL the properties sasl.* have no effect", "not used: sasl.mechanism"},
 		"bootstrap.servers=a:1":              {"bootstrap.servers has no effect"},
 		"security.protocl=SSL":               {"not used: security.protocl"},
-		"a.b=x\n username=\"hunter2\"\n;":    {"not used: a.b", "2 properties whose names have no dot"},
-		"a.b=x\nhunter2\nhunter2hunter2 = y": {"not used: a.b", "2 properties whose names have no dot"},
+		"a.b=x\n username=\"hunter2\"\n;":    {"not used: a.b", "have no dot are not used: 2"},
+		"a.b=x\nhunter2\nhunter2hunter2 = y": {"not used: a.b", "have no dot are not used: 2"},
 	} {
 		c, err := read(t, text).Connection()
 		if err != nil {
