@@ -29,6 +29,7 @@ type bench struct {
 	run    string // makes the names of groups differ from those of other runs
 	groups int
 
+	patience  time.Duration
 	overtaken int // sequences that differed in a hurry only
 }
 
@@ -47,7 +48,7 @@ func newBench(t *testing.T, opts ...cluster.Option) *bench {
 			t.Error(err)
 		}
 	})
-	b := &bench{addrs: [2]string{strings.Split(bootstrap, ",")[0], c.Brokers()[0]}, run: strings.ToLower(rand.Text()[:8])}
+	b := &bench{patience: patience, addrs: [2]string{strings.Split(bootstrap, ",")[0], c.Brokers()[0]}, run: strings.ToLower(rand.Text()[:8])}
 	for s, addr := range b.addrs {
 		b.topics[s], b.parts[s] = prepare(t, addr)
 	}
@@ -105,6 +106,7 @@ func (b *bench) play(t *testing.T, settle time.Duration, next func(*pair) (reque
 	p := &pair{
 		group:  fmt.Sprintf("groupdiff-%s-%d", b.run, b.groups),
 		settle: settle,
+		waits:  b.patience,
 		sides:  [2]*side{newSide("kafka", b.addrs[0]), newSide("ours", b.addrs[1])},
 		names:  [2]*names{newNames(), newNames()},
 		parts:  b.parts,
@@ -189,6 +191,7 @@ func TestRandomSequences(t *testing.T) {
 // The other profile does differ from Kafka, or nothing here would prove anything.
 func TestOtherProfileDiffers(t *testing.T) {
 	b := newBench(t, cluster.Profile(coordinator.KIP345))
+	b.patience = time.Second // what one side does not answer is what is to be seen
 	for _, name := range []string{"a handed out id leaves a Stable group", "a parked request is repeated"} {
 		for _, h := range byHand {
 			if h.name != name {

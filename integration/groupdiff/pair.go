@@ -19,7 +19,7 @@ const (
 	absentTopic = "groupdiff-absent"
 
 	// patience bounds the wait for an answer that the other side has given already, or that must come. It is longer than
-	// a busy machine lets a broker stand still.
+	// a busy machine lets a broker stand still, and only differences take it.
 	patience = 20 * time.Second
 )
 
@@ -27,6 +27,7 @@ const (
 type pair struct {
 	group  string
 	settle time.Duration // after each request, before anything else is asked
+	waits  time.Duration // for an answer that must come
 	sides  [2]*side      // Kafka, ours
 	names  [2]*names
 	parts  [2]int32 // partitions of the offsets topic
@@ -169,7 +170,7 @@ func (p *pair) agree(r request, answers [2]kmsg.Response) {
 // answers returns both answers to a request, or none if it is parked. If one side has answered, or the request is of a kind
 // that is never parked, it waits for what is missing: a commit may still be on its way to the log when the barrier is through.
 func (p *pair) answers(ctx context.Context, number int) (answers [2]kmsg.Response, err error) {
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(p.waits)
 	defer deadline.Stop()
 	for {
 		var next [2]<-chan struct{}
