@@ -50,14 +50,24 @@
 //
 // # Bounds
 //
-// What clients send is not trusted: frames of wrong length, unknown requests and broken bodies end their connection, and
-// are counted by [Cluster.Refused]. The number of connections and the bytes that their frames hold together are bounded
-// (budget.go), and so is the number of partitions that one request may ask for. Clients cannot write to
-// __consumer_offsets, delete it, or cut it.
+// What clients send is not trusted. Frames of wrong length, unknown requests and broken bodies end their connection, and
+// are counted by [Cluster.Refused]. So does a frame that has begun and does not end in 30 s (and a second more for each
+// 64 KiB), and a client that does not take its response in that time; between two requests it may idle for ten minutes.
+// The number of connections, and the bytes that their requests hold until they are answered, are bounded (budget.go).
+//
+// kfake appends, creates and changes nearly whatever it is asked to. What it would not survive, or keep and regret, is
+// answered before it gets there, as Kafka 4.4 answers it: batches are looked at record by record (records.go) and
+// transactions by producer (epochs.go); topics and configs by name, number and value (topicadmin.go, topicconfigs.go).
+// Different from Kafka are: batches that unpack to more than 64 MiB are refused (INVALID_RECORD; Kafka has a config for
+// that); the broker's own configs cannot be changed; clients cannot write to __consumer_offsets, delete it, cut it, give
+// it partitions or configs.
+//
+// The address is on loopback unless [Listen] says otherwise, and then a warning tells what that means.
 //
 // # Not relied upon, and not offered
 //
-// There is no replication, no authentication, no quota. Retention and compaction are off, because kfake's are not safe:
+// There is no replication, no authentication, no quota; those requests are not served, or answered as by a broker without
+// (elections are never needed, there is no authorizer and no SASL). Retention and compaction are off, because kfake's are not safe:
 // records leave only with their topic or by DeleteRecords, and after a kill some that DeleteRecords removed may be back.
 // kfake's own group coordinator, cleaner and listener are not used. Do not keep the only copy of anything here.
 package cluster

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -38,14 +39,16 @@ func TestTenThousandConnectionsOfGarbage(t *testing.T) {
 	}
 	defer func() { c.Close() }()
 	cl := healthyClient(t, c)
-	const workers = 8
+	const workers = 32
 	var wg sync.WaitGroup
-	var answers atomic.Int64
+	var answers, parked atomic.Int64
 	for w := range workers {
 		g := newGarbler(seed<<8|uint64(w), c.listener.router.(*front).versions.ranges, topicIDs(ctx, t, c), someProducers(ctx, t, cl))
 		wg.Go(func() {
 			for range connections / workers {
-				answers.Add(throw(t, c, g.connection()))
+				n, open := throw(t, c, g.connection())
+				answers.Add(n)
+				parked.Add(open)
 			}
 		})
 	}
@@ -62,13 +65,17 @@ func TestTenThousandConnectionsOfGarbage(t *testing.T) {
 		default:
 		}
 	}
-	t.Logf("%d connections, seed %d: %d answers, %d connections refused, %d records beside them", connections, seed, answers.Load(), c.Refused(), produced)
+	t.Logf("%d connections, seed %d: %d answers, %d connections refused, %d parked, %d records beside them",
+		connections, seed, answers.Load(), c.Refused(), parked.Load(), produced)
 	if answers.Load() < int64(connections) {
 		t.Errorf("only %d answers from %d connections", answers.Load(), connections)
 	}
 	cl.Close()
-	until(ctx, t, "all connections to be closed", func() bool { return c.listener.count() == 0 })
-	if held := c.listener.trusted.held.Load() + c.listener.collected.held.Load(); held != 0 {
+	until(ctx, t, "all connections to be closed", func() bool { return c.listener.count() <= int(parked.Load()) })
+	if parked.Load() > int64(connections/100) {
+		t.Errorf("%d connections are still open", parked.Load())
+	}
+	if held := c.listener.trusted.held.Load() + c.listener.collected.held.Load(); held != 0 && parked.Load() == 0 {
 		t.Errorf("%d bytes are still held", held)
 	}
 	if c.Refused() == 0 {
@@ -159,17 +166,18 @@ func someProducers(ctx context.Context, t *testing.T, cl *kgo.Client) (all []pro
 }
 
 // throw sends bytes, says that no more will come, reads what comes back until the other side has closed, and counts the
-// answers.
-func throw(t *testing.T, c *Cluster, raw []byte) (answers int64) {
+// answers. A request that parks, with another behind it, keeps its connection until it is answered, as in Kafka: frames
+// that were broken may say that it parks for minutes.
+func throw(t *testing.T, c *Cluster, raw []byte) (answers, parked int64) {
 	nc, err := net.Dial("tcp", c.Brokers()[0])
 	if err != nil {
 		t.Error(err)
-		return 0
+		return 0, 0
 	}
 	defer nc.Close()
-	if err := nc.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := nc.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Error(err)
-		return 0
+		return 0, 0
 	}
 	go func() {
 		nc.Write(raw) // fails when the other side has closed already
@@ -182,12 +190,24 @@ func throw(t *testing.T, c *Cluster, raw []byte) (answers int64) {
 			_, err = r.Discard(int(binary.BigEndian.Uint32(size[:])))
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("the connection is still open after % x", raw)
+			if !parks(raw) {
+				t.Errorf("the connection is still open after % x", raw)
+			}
+			return answers, 1
 		}
 		if err != nil {
-			return answers
+			return answers, 0
 		}
 	}
+}
+
+// parks reports whether there is a request among the frames that may wait for something.
+func parks(raw []byte) bool {
+	found := false
+	_ = readAll(bytes.NewReader(raw), func(fr frame, _ []byte) {
+		found = found || fr.key == keyFetch || fr.key == keyJoinGroup || fr.key == keySyncGroup
+	})
+	return found
 }
 
 // count is how many clients are connected.
