@@ -34,7 +34,7 @@ const (
 	KindEncode                // a result could not be encoded
 	KindProduce               // the brokers refused a record
 	KindFenced                // another process has this one's instance id
-	KindStuck                 // a thread made no progress for Config.ProgressTimeout
+	KindStuck                 // a thread made no progress for Config.ProgressTimeout, or did not end within Config.CloseTimeout
 )
 
 var kindNames = [...]string{

@@ -22,6 +22,13 @@ func SetLingering(t *testing.T, d time.Duration) {
 	t.Cleanup(func() { lingering = before })
 }
 
+// SetLeaveTimeout lets a test wait less for brokers that are away.
+func SetLeaveTimeout(t *testing.T, d time.Duration) {
+	before := leaveTimeout
+	leaveTimeout = d
+	t.Cleanup(func() { leaveTimeout = before })
+}
+
 // SetReplacePause lets a test wait less for the replacement of a thread.
 func SetReplacePause(t *testing.T, d time.Duration) {
 	before := replacePause

@@ -2,7 +2,6 @@ package streams
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -19,7 +18,7 @@ const watchEvery = time.Second
 var lingering = 10 * time.Second
 
 // leaveTimeout bounds the one LeaveGroup that is sent for all threads that give up their places.
-const leaveTimeout = 10 * time.Second
+var leaveTimeout = 10 * time.Second
 
 // outcome is how a thread ended.
 type outcome struct {
@@ -111,7 +110,8 @@ func (s *supervisor) run(ctx context.Context) error {
 			if s.wasCut {
 				return s.abandon()
 			}
-			s.cutShort(errors.New("the graceful stop took longer than Config.CloseTimeout"))
+			s.cutShort(failure(KindStuck, fmt.Errorf("the graceful stop took longer than Config.CloseTimeout (%v): the brokers do not answer, or a user function does not return; "+
+				"what was not committed is processed again", s.app.cfg.CloseTimeout)))
 		}
 	}
 	return s.err
