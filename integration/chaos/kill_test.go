@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 // from that, again in the recovery from that one, and around the answers that depend on what was written. They go on by
 // themselves, in the same generation, and what they leave is the replay.
 func TestClusterKilledUnderExactlyOnce(t *testing.T) {
-	hits := runKills(t, true, []kill{
+	kills := []kill{
 		{point: atEndTxn, nth: 5, markers: 2},
 		{point: atRecoveryMarker, nth: 2},
 		{point: atRecoveryIndex, nth: 1, torn: true},
@@ -29,7 +29,11 @@ func TestClusterKilledUnderExactlyOnce(t *testing.T) {
 		{point: atFence, nth: 1},
 		{point: atEndTxn, nth: 7, markers: 1, away: 500 * time.Millisecond},
 		{point: atEndedTxn, nth: 6, torn: true},
-	})
+	}
+	if testing.Short() {
+		kills = kills[:4]
+	}
+	hits := runKills(t, true, kills)
 	if hits[inMarkers] == 0 {
 		t.Error("no kill was between the markers of a transaction")
 	}
