@@ -155,7 +155,8 @@ func (c *modelClient) zombie() error {
 	} else if !strings.HasPrefix(line, "join") {
 		line += fmt.Sprintf(" generation=%d", c.gen)
 	}
-	rightful := c.member && !c.excused
+	g := c.m.w.m.groups["g"]
+	rightful := c.member && !c.excused && g != nil && g.byID[c.id] != nil // or the group was deleted
 	if err := c.m.do("%s", line); err != nil {
 		return err
 	}
