@@ -33,7 +33,7 @@ import (
 // Under Kafka only what D10 and D17 name may violate (3) and (7), under both profiles (7) after an append that failed or
 // was lost. A failing seed prints a minimal script that can be put into testdata.
 //
-// MODEL_SEEDS sets the number of seeds, MODEL_SEED runs a single one.
+// MODEL_SEEDS sets the number of seeds, MODEL_FROM the first one; MODEL_SEED runs a single one.
 func TestModel(t *testing.T) {
 	first, last := uint64(1), uint64(1000)
 	if testing.Short() {
@@ -41,6 +41,9 @@ func TestModel(t *testing.T) {
 	}
 	if n, ok := modelNumber(t, "MODEL_SEEDS"); ok {
 		last = n
+	}
+	if n, ok := modelNumber(t, "MODEL_FROM"); ok {
+		first, last = n, n+last-1
 	}
 	if n, ok := modelNumber(t, "MODEL_SEED"); ok {
 		first, last = n, n

@@ -94,7 +94,7 @@ func (mu mutant) test(t *testing.T) (out string, err error) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", list, "-run", "TestScripts|TestModel", "-failfast", "-timeout", "2m", ".")
-	cmd.Env = append(os.Environ(), "MODEL_SEEDS=300", "MODEL_SEED=", "COORDINATOR_SCRIPTS=")
+	cmd.Env = append(os.Environ(), "MODEL_SEEDS=300", "MODEL_FROM=", "MODEL_SEED=", "COORDINATOR_SCRIPTS=")
 	combined, err := cmd.CombinedOutput()
 	return string(combined), err
 }
