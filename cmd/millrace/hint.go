@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -122,13 +121,14 @@ func (f *brokerFlags) explainTLS(err error) string {
 
 func (f *brokerFlags) explainNetwork(err error) string {
 	_, noName := errors.AsType[*net.DNSError](err)
+	late, isLate := errors.AsType[net.Error](err)
 	switch {
 	case noName:
 		return "check the names in -brokers, and advertised.listeners of the brokers"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there: is the broker down, or the port wrong?"
-	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("there was no answer within %v (-timeout): is a broker down, or a firewall between?", f.timeout)
+	case isLate && late.Timeout():
+		return fmt.Sprintf("there was no answer in time (-timeout is %v; request.timeout.ms): is a broker down, or a firewall between?", f.timeout)
 	case errors.Is(err, kerr.CoordinatorNotAvailable):
 		return "the partition of __consumer_offsets that the group belongs to has no leader: are brokers down?"
 	}

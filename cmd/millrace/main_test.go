@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,6 +85,25 @@ func TestRemoveMembersFailsWhenOneIDFails(t *testing.T) {
 	}
 	if reasons[0] != strings.Repeat("ü", 255) {
 		t.Errorf("the reason has %d bytes, want 255 characters", len(reasons[0]))
+	}
+}
+
+// A broker that is silent, as behind a firewall, is told of when the time is over.
+func TestSilentBroker(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	times := filepath.Join(t.TempDir(), "times.properties")
+	if err := os.WriteFile(times, []byte("request.timeout.ms=100\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range [][]string{{"-timeout", "200ms"}, {"-command-config", times}} {
+		status, _, said := runWith("", append([]string{"members", "-brokers", silent.Addr().String(), "-group", "g"}, limit...)...)
+		if status != statusFailed || !strings.Contains(said, silent.Addr().String()) || !strings.Contains(said, "hint: there was no answer in time") {
+			t.Errorf("%q: status %d\n%s", limit, status, said)
+		}
 	}
 }
 
