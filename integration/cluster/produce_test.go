@@ -139,10 +139,15 @@ func TestNobodyTakesTheOffsetsTopicIntoATransaction(t *testing.T) {
 	}
 }
 
-// exchange sends one request in its own version, on a connection of its own, and reads the answer.
 func exchange(t *testing.T, c *Cluster, req kmsg.Request) kmsg.Response {
 	t.Helper()
-	nc, err := net.Dial("tcp", c.Brokers()[0])
+	return ask(t, c.Brokers()[0], req)
+}
+
+// ask sends one request in its own version, on a connection of its own, and reads the answer.
+func ask(t *testing.T, addr string, req kmsg.Request) kmsg.Response {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

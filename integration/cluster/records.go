@@ -23,10 +23,15 @@ func checkBatch(batch []byte) *kerr.Error {
 	switch err := walkBatch(batch); {
 	case err == nil:
 		return nil
-	case len(batch) >= batchHeaderSize && !intact(batch):
+	case len(batch) >= batchHeaderSize && wholeBatch(batch) && !intact(batch):
 		return kerr.CorruptMessage // nothing in it can be believed
 	}
 	return kerr.InvalidRecord
+}
+
+// wholeBatch reports whether a batch is as long as it says.
+func wholeBatch(batch []byte) bool {
+	return int(int32(binary.BigEndian.Uint32(batch[batchLengthAt:]))) == len(batch)-batchLengthEnd
 }
 
 // intact reports whether a batch has the right checksum.
@@ -40,9 +45,9 @@ func walkBatch(batch []byte) error {
 	}
 	attributes := binary.BigEndian.Uint16(batch[batchAttributesAt:])
 	last, count := int32(binary.BigEndian.Uint32(batch[batchDeltaAt:])), int32(binary.BigEndian.Uint32(batch[batchCountAt:]))
-	switch length := int(int32(binary.BigEndian.Uint32(batch[batchLengthAt:]))); {
-	case length != len(batch)-batchLengthEnd:
-		return fmt.Errorf("length %d, there are %d bytes", length, len(batch)-batchLengthEnd)
+	switch {
+	case !wholeBatch(batch):
+		return fmt.Errorf("length %d, there are %d bytes", binary.BigEndian.Uint32(batch[batchLengthAt:]), len(batch)-batchLengthEnd)
 	case batch[batchMagicAt] != 2:
 		return fmt.Errorf("message format %d", batch[batchMagicAt])
 	case count < 1 || last != count-1:

@@ -205,9 +205,11 @@ func (f *front) refuseGrowth(t kmsg.CreatePartitionsRequestTopic) *refusal {
 	switch {
 	case t.Topic == offsetsTopic:
 		return refuse(kerr.TopicAuthorizationFailed, "The topic is the coordinator's.")
-	case now > 0 && t.Count == now:
+	case now == 0: // also of one whose creator has no answer yet: kfake knows it, and it could grow by any number
+		return refuse(kerr.UnknownTopicOrPartition, "This server does not host this topic-partition.")
+	case t.Count == now:
 		return refuse(kerr.InvalidPartitions, "Topic already has %d partition(s).", now)
-	case now > 0 && t.Count < now:
+	case t.Count < now:
 		return refuse(kerr.InvalidPartitions, "The topic %s currently has %d partition(s); %d would not be an increase.", t.Topic, now, t.Count)
 	}
 	for _, a := range t.Assignment {
