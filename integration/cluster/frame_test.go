@@ -116,12 +116,13 @@ func TestLargeFrameIsCollected(t *testing.T) {
 	}
 }
 
-// FuzzFrame: whatever arrives, cutting it into frames and decoding those that the coordinator would get neither panics
-// nor returns more bytes than arrived.
+// FuzzFrame: whatever arrives, cutting it into frames, looking into them and decoding those that the front would get
+// neither panics nor returns more bytes than arrived. What the front lets through of Produce requests can be decoded.
 func FuzzFrame(f *testing.F) {
 	for _, req := range []kmsg.Request{
-		kmsg.NewPtrProduceRequest(), kmsg.NewPtrJoinGroupRequest(), kmsg.NewPtrSyncGroupRequest(), kmsg.NewPtrOffsetCommitRequest(),
-		kmsg.NewPtrOffsetFetchRequest(), kmsg.NewPtrTxnOffsetCommitRequest(), kmsg.NewPtrApiVersionsRequest(), kmsg.NewPtrDeleteTopicsRequest(),
+		produceRequest(maxProduce, []byte("v"), "lines"), kmsg.NewPtrFetchRequest(), kmsg.NewPtrJoinGroupRequest(), kmsg.NewPtrSyncGroupRequest(),
+		kmsg.NewPtrOffsetCommitRequest(), kmsg.NewPtrOffsetFetchRequest(), kmsg.NewPtrTxnOffsetCommitRequest(), kmsg.NewPtrApiVersionsRequest(),
+		kmsg.NewPtrCreateTopicsRequest(), kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewPtrIncrementalAlterConfigsRequest(),
 	} {
 		for version := range req.MaxVersion() + 1 {
 			req.SetVersion(version)
@@ -130,17 +131,33 @@ func FuzzFrame(f *testing.F) {
 	}
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte{0x06, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0xff})
+	front := &front{epochs: &epochs{}}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		total := 0
-		_ = readAll(bytes.NewReader(stream), func(fr frame, raw []byte) {
+		frames := newFrameReader(bytes.NewReader(stream))
+		for {
+			fr, err := frames.peek()
+			if err != nil || fr.key == keyFetch && frames.capFetch(fr) != nil {
+				break
+			}
+			raw, err := frames.take(fr, func(int) bool { return true })
+			if err != nil {
+				break
+			}
 			total += len(raw)
 			if len(raw) != 4+fr.size {
 				t.Fatalf("a frame of %d bytes came with %d", fr.size, len(raw))
 			}
-			if req, _, err := parse(fr, raw); err == nil && req.GetVersion() != fr.version {
+			req, _, err := parse(fr, raw)
+			if err == nil && req.GetVersion() != fr.version {
 				t.Fatalf("decoded version %d of a frame of version %d", req.GetVersion(), fr.version)
 			}
-		})
+			if fr.key == keyProduce && fr.version >= 3 && fr.version <= maxProduce {
+				if _, looked := front.lookAtProduce(&fr, raw); looked == nil && err != nil {
+					t.Fatalf("a Produce request passes that cannot be decoded: %v", err)
+				}
+			}
+		}
 		if total > len(stream) {
 			t.Fatalf("%d bytes came out of %d", total, len(stream))
 		}
