@@ -71,14 +71,15 @@ func (c *committing) store(m *Machine, find func() (*group, *kerr.Error)) {
 	m.append(g.partition, records, c.txn, c)
 }
 
-// appended makes the offsets visible, or lets them wait for the end of their transaction. If the group was deleted meanwhile,
-// its tombstones come after them in the log.
+// appended makes the offsets visible, or lets them wait for the end of their transaction. If they or
+// the group were deleted meanwhile, the tombstones come after them in the log.
 func (c *committing) appended(m *Machine, err *kerr.Error) {
 	gone := m.groups[c.group.id] != c.group
 	for _, o := range c.commits {
+		deleted := gone || o.order < c.group.inFlight[o.topicPartition].tombstone
 		c.group.landed(o.topicPartition, c.txn != nil)
 		switch {
-		case err != nil, gone:
+		case err != nil, deleted:
 		case c.txn != nil:
 			m.holdOpen(c.group, *c.txn, o.topicPartition, o.offset)
 		default:

@@ -88,6 +88,10 @@ func (m *Machine) checkTxns() error {
 			}
 			found++
 		}
+		for tp, f := range underWay[g] {
+			f.tombstone = g.inFlight[tp].tombstone
+			underWay[g][tp] = f
+		}
 		if !maps.Equal(g.inFlight, underWay[g]) {
 			return fmt.Errorf("group %s: %v is under way, counted %v", g.id, underWay[g], g.inFlight)
 		}

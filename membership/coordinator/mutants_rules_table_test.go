@@ -121,10 +121,12 @@ var ruleMutants = []mutant{
 		stored[tp] = struct{}{}
 	}
 `, ``},
-	{"G8: a transaction of a group that is gone", "committing.go", `case err != nil, gone:`, `case err != nil, gone && false:`},
+	{"G8: a transaction of a group that is gone", "committing.go", `deleted := gone || o.order`, `_ = gone
+		deleted := o.order`},
 	{"G11: an offset deleted by an older tombstone", "offsets.go", `	if g.offsets[tp].order < tombstone {
 		delete(g.offsets, tp)
 	}`, `	delete(g.offsets, tp)`},
+	{"G11: an offset that an earlier acknowledged tombstone forgets to delete", "committing.go", `gone || o.order < c.group.inFlight[o.topicPartition].tombstone`, `gone`},
 	{"G12: a group that may lose what it reads", "offset_delete.go", `(!g.topicsKnown || slices.Contains(g.topics, topic))`, `slices.Contains(g.topics, topic) && false`},
 	{"P4: a group that cannot be stored and stays", "record.go", `			m.answerJoin(c.group, mb, joinRefused("", mb.join.version, storeError(err)))
 `, ``},

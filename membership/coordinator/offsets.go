@@ -47,8 +47,12 @@ func (g *group) accept(tp topicPartition, o offset) {
 	}
 }
 
-// forget drops an offset, also one that is pending on a transaction, unless it came after the tombstone.
+// forget drops an offset, also one that is pending on a transaction or on its way, unless it came after the tombstone.
 func (g *group) forget(tp topicPartition, tombstone uint64) {
+	if f, ok := g.inFlight[tp]; ok {
+		f.tombstone = max(f.tombstone, tombstone)
+		g.inFlight[tp] = f
+	}
 	if g.offsets[tp].order < tombstone {
 		delete(g.offsets, tp)
 	}
@@ -89,8 +93,12 @@ func (g *group) unstable(tp topicPartition) bool {
 	return false
 }
 
-// inFlight counts the offsets of a partition whose appends are not acknowledged yet.
-type inFlight struct{ all, txn int }
+// inFlight counts the offsets of a partition whose appends are not acknowledged yet. tombstone is the newest one that was
+// acknowledged meanwhile: what came before it in the log is gone.
+type inFlight struct {
+	all, txn  int
+	tombstone uint64
+}
 
 // send notes that an offset is on its way to the log.
 func (g *group) send(tp topicPartition, txn bool) {
