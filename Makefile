@@ -55,7 +55,7 @@ test-kafka: ## the integration tests against a real Apache Kafka (JDK 17 and Mav
 	status=$$?; $(kafka) stop -name tests; exit $$status
 
 test-clients: ## other people's clients against both profiles of millrace dev (JDK, Maven, Node.js, Python); BROKER=apache: a real Kafka
-	MILLRACE_CLIENTS=$(if $(BROKER),$(BROKER),kafka,kip345) $(GO) test -count=1 -v -timeout 30m -parallel 4 -run TestClients ./integration/clients
+	MILLRACE_CLIENTS=$(if $(BROKER),$(BROKER),kafka,kip345) $(GO) test -count=1 -v -timeout 60m -parallel 4 -run TestClients ./integration/clients
 
 model: ## random histories of the coordinator, N=100000 seeds; a failing one prints a script
 	MODEL_SEEDS=$(if $(filter command%,$(origin N)),$(N),100000) $(GO) test -count=1 -v -timeout 0 -run Model ./membership/coordinator

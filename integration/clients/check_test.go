@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,20 +16,32 @@ var checks = map[string]func(ctx context.Context, c client, addr string) error{
 	"fenced":        replaced,
 	"batch-removal": removed,
 	"transactions":  decided,
+	"drafts":        changedOnce,
+	"killed":        killed,
 }
 
-// bounced: both instances have come back under new member ids, and from the first return on the generation is the same.
+// bounced: both instances have come back, and in the same generation.
 func bounced(ctx context.Context, c client, addr string) error {
-	all, err := history(ctx, addr, "static-bounce")
+	return cameBack(ctx, addr, "static-bounce", c.known("a"), c.known("b"))
+}
+
+// killed: so have both threads of both processes.
+func killed(ctx context.Context, _ client, addr string) error {
+	return cameBack(ctx, addr, "killed", "a-1", "a-2", "b-1", "b-2")
+}
+
+// cameBack: each instance has come back once under a new member id, and from the first return on the generation is the
+// same.
+func cameBack(ctx context.Context, addr, group string, instances ...string) error {
+	all, err := history(ctx, addr, group)
 	if err != nil {
 		return err
 	}
-	a, b := c.known("a"), c.known("b")
 	settled := int32(-1) // the generation in which the first one came back
 	back := map[string]int{}
 	for i := 1; i < len(all); i++ {
 		before, now := all[i-1], all[i]
-		for _, id := range []string{a, b} {
+		for _, id := range instances {
 			if before.members[id] == "" || now.members[id] == before.members[id] {
 				continue
 			}
@@ -47,8 +60,37 @@ func bounced(ctx context.Context, c client, addr string) error {
 			return fmt.Errorf("%d members of generation %d have no instance id", now.dynamic, now.generation)
 		}
 	}
-	if back[a] != 1 || back[b] != 1 {
-		return fmt.Errorf("%s came back %d times and %s %d times in %d records; once each is expected", a, back[a], b, back[b], len(all))
+	for _, id := range instances {
+		if back[id] != 1 {
+			return fmt.Errorf("%s came back %d times in %d records; once is expected", id, back[id], len(all))
+		}
+	}
+	return nil
+}
+
+// changedOnce: each of the four groups went from one membership to another in a single generation.
+func changedOnce(ctx context.Context, _ client, addr string) error {
+	for _, change := range []struct{ group, from, to string }{
+		{"drafts-expected", "a", "a b c"},
+		{"drafts-registration", "a b c", "c"},
+		{"drafts-target", "a b c", "b c"},
+		{"drafts-forced", "a b c", "a c"},
+	} {
+		all, err := history(ctx, addr, change.group)
+		if err != nil {
+			return err
+		}
+		last := slices.IndexFunc(all, func(s snapshot) bool { return s.ids() == change.from })
+		for last >= 0 && last+1 < len(all) && (all[last+1].ids() == change.from || all[last+1].generation == all[last].generation) {
+			last++
+		}
+		if last < 0 || last+1 == len(all) {
+			return fmt.Errorf("%s: of %d records none follows the members %q", change.group, len(all), change.from)
+		}
+		if next := all[last+1]; next.ids() != change.to || next.generation != all[last].generation+1 {
+			return fmt.Errorf("%s: from %q in generation %d to %q in generation %d; %q in the next one is expected",
+				change.group, change.from, all[last].generation, next.ids(), next.generation, change.to)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,6 +25,9 @@ type snapshot struct {
 	members    map[string]string // member id by instance id, of static members
 	dynamic    int               // members without an instance id
 }
+
+// ids are the instance ids, sorted.
+func (s snapshot) ids() string { return strings.Join(slices.Sorted(maps.Keys(s.members)), " ") }
 
 // history reads everything that was written about a group, in order.
 func history(ctx context.Context, addr, group string) (all []snapshot, err error) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,25 +85,53 @@ func run(cmd *exec.Cmd) error {
 	return nil
 }
 
-// java compiles the two Java programs against the jars that integration/kafka resolves, and runs one of them.
+// java compiles the Java programs against the jars that integration/kafka resolves, and runs one of them.
 func java(class string) func(t *testing.T) starter {
 	return func(t *testing.T) starter {
-		jars := javaJars(t)
-		javac, err := kafka.Javac()
-		if err != nil {
-			t.Fatal(err)
-		}
 		sources, err := filepath.Glob("java/*.java")
 		if err != nil {
 			t.Fatal(err)
 		}
-		classes := installed(t, "java", sources, jars.classpath, func(ctx context.Context, dir string) error {
-			return run(exec.CommandContext(ctx, javac, append([]string{"-Xlint:all", "-d", dir, "-cp", jars.classpath}, sources...)...))
+		return compiled(t, javaJars(t), class, sources)
+	}
+}
+
+// javaOf does the same with the clients of an older release in place of the broker's own, for the program that is
+// content with them.
+func javaOf(major string) func(t *testing.T) starter {
+	return func(t *testing.T) starter {
+		jars := javaJars(t)
+		version := oldJava(major).version()
+		mvn := runtime(t, "mvn", "Debian: apt-get install maven")
+		dir := installed(t, "kafka-clients", nil, version, func(ctx context.Context, dir string) error {
+			return run(exec.CommandContext(ctx, mvn, "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy",
+				"-Dartifact=org.apache.kafka:kafka-clients:"+version, "-DoutputDirectory="+dir))
 		})
-		return func(ctx context.Context, at endpoint, dir string) *exec.Cmd {
-			cp := classes + string(filepath.ListSeparator) + jars.classpath
-			return exec.CommandContext(ctx, jars.java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", jars.logging, "-cp", cp, class, at.addr, dir, at.admin)
+		var list []string
+		for _, jar := range filepath.SplitList(jars.classpath) {
+			if strings.HasPrefix(filepath.Base(jar), "kafka-clients-") {
+				jar = filepath.Join(dir, "kafka-clients-"+version+".jar")
+			}
+			list = append(list, jar)
 		}
+		jars.classpath = strings.Join(list, string(filepath.ListSeparator))
+		return compiled(t, jars, "Client", []string{"java/Cases.java", "java/Client.java"})
+	}
+}
+
+// compiled compiles sources and runs a class.
+func compiled(t *testing.T, jars jvm, class string, sources []string) starter {
+	t.Helper()
+	javac, err := kafka.Javac()
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := installed(t, "java", sources, jars.classpath, func(ctx context.Context, dir string) error {
+		return run(exec.CommandContext(ctx, javac, append([]string{"-Xlint:all", "-d", dir, "-cp", jars.classpath}, sources...)...))
+	})
+	return func(ctx context.Context, at endpoint, dir string) *exec.Cmd {
+		cp := classes + string(filepath.ListSeparator) + jars.classpath
+		return exec.CommandContext(ctx, jars.java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", jars.logging, "-cp", cp, class, at.addr, dir, at.admin)
 	}
 }
 
@@ -171,7 +200,7 @@ func node(t *testing.T) starter {
 }
 
 // goProgram builds the program of a directory, in whose module it may be the only one.
-func goProgram(dir string) func(t *testing.T) starter {
+func goProgram(dir string, args ...string) func(t *testing.T) starter {
 	return func(t *testing.T) starter {
 		out := filepath.Join(t.TempDir(), dir)
 		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", out, ".")
@@ -180,7 +209,7 @@ func goProgram(dir string) func(t *testing.T) starter {
 			t.Fatal(err)
 		}
 		return func(ctx context.Context, at endpoint, _ string) *exec.Cmd {
-			return exec.CommandContext(ctx, out, at.addr)
+			return exec.CommandContext(ctx, out, append([]string{at.addr}, args...)...)
 		}
 	}
 }

@@ -20,6 +20,10 @@ var cases = []testCase{
 	{"fenced", "a second member with the same instance id takes over, and the first one hears that it is fenced", nil},
 	{"batch-removal", "two static members close and stay; one request removes both by instance id, in one generation", nil},
 	{"transactions", "offsets in a transaction that commits and in one that aborts; read_committed sees the first only", nil},
+	{"drafts", "what the drafts of KIP-345 asked for, set over HTTP: expected instances, a registration timeout, a hot spare, a forced rebalance; one generation each (`millrace dev` only)", ours},
+	{"killed", "exactly-once with standby tasks in two processes of two threads: one restarts, the other one is killed with SIGKILL at work; same generation, and each count is the next one of a replay", nil},
+	{"operate", "the other tools: configs, transactions, offsets, delete records, verifiable clients, performance test, formatters of `__consumer_offsets`; what is not there is refused in words", nil},
+	{"old-requests", "offsets by requests that Kafka 4 has dropped: OffsetCommit 0 and 1, OffsetFetch 0 (profile `kip345` only)", []string{"kip345"}},
 }
 
 // A result is a line that a client program prints. None of the fields set means that the case was not played.
@@ -49,7 +53,7 @@ func (c client) unexpected(name string, got result) string {
 	return "no result; the program ended before"
 }
 
-// expected are the results that a client has to have.
+// expected are the results that a client has to have on a broker.
 func (c client) expected(broker string) results {
 	all := results{}
 	for _, tc := range cases {
@@ -60,7 +64,7 @@ func (c client) expected(broker string) results {
 	return all
 }
 
-// render writes the matrix of one broker as a table in Markdown, with the limits as notes below it.
+// render writes the matrix of one broker, or of any, as a table in Markdown, with the limits as notes below it.
 func render(list []client, broker string, of func(client) results) string {
 	var notes []string
 	rows := []string{"| client |", "|---|"}
@@ -108,7 +112,10 @@ func counts(all results) string {
 			passed++
 		}
 	}
-	if limited := len(all) - passed; limited > 0 {
+	switch limited := len(all) - passed; {
+	case len(all) == 0:
+		return "–"
+	case limited > 0:
 		return fmt.Sprintf("%d pass, %d limited", passed, limited)
 	}
 	return fmt.Sprintf("%d pass", passed)

@@ -15,43 +15,55 @@ import (
 
 // tools runs Kafka's command-line tools, as its shell scripts do.
 type tools struct {
-	ctx  context.Context
-	jvm  jvm
-	addr string
+	ctx context.Context
+	jvm jvm
+	at  endpoint
+	dir string
 }
 
-// playTools plays the cases that the tools have commands for.
-func playTools(t *testing.T, addr string) (all []result) {
+// playTools plays the cases that the tools have commands for, two at a time: a tool is mostly the start of a JVM.
+func playTools(t *testing.T, at endpoint) (all []result) {
 	ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
 	defer cancel()
-	k := tools{ctx: ctx, jvm: javaJars(t), addr: addr}
-	for _, c := range []struct {
-		name string
-		play func() error
-	}{
-		{"produce-consume", k.produceConsume},
-		{"admin", k.admin},
-		{"batch-removal", k.batchRemoval},
-	} {
-		r := result{Case: c.name, OK: true}
-		if err := c.play(); err != nil {
-			r = result{Case: c.name, Error: err.Error()}
-		}
-		all = append(all, r)
+	k := tools{ctx: ctx, jvm: javaJars(t), at: at, dir: t.TempDir()}
+	played := make(chan result)
+	halves := [][]toolCase{
+		{{"produce-consume", k.produceConsume}, {"admin", k.admin}},
+		{{"batch-removal", k.batchRemoval}, {"operate", k.operate}},
+	}
+	for _, half := range halves {
+		go func() {
+			for _, c := range half {
+				r := result{Case: c.name, OK: true}
+				if err := c.play(); err != nil {
+					r = result{Case: c.name, Error: err.Error()}
+				}
+				played <- r
+			}
+		}()
+	}
+	for range len(halves[0]) + len(halves[1]) {
+		all = append(all, <-played)
 	}
 	return all
 }
 
-// run runs one tool and returns its standard output.
+// A toolCase is a case that is played by running tools.
+type toolCase struct {
+	name string
+	play func() error
+}
+
+// run runs one tool and returns what it prints. Some tools tell of a failure only there and exit with status 0.
 func (k tools) run(input, class string, args ...string) (string, error) {
-	full := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", k.jvm.logging, "-cp", k.jvm.classpath, class, "--bootstrap-server", k.addr}
+	full := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", k.jvm.logging, "-cp", k.jvm.classpath, class, "--bootstrap-server", k.at.addr}
 	cmd := exec.CommandContext(k.ctx, k.jvm.java, append(full, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%s %s: %w\n%s%s", class, strings.Join(args, " "), err, tail(stdout.String(), 20), tail(stderr.String(), 20))
 	}
-	return stdout.String(), nil
+	return stdout.String() + stderr.String(), nil
 }
 
 func (k tools) topics(args ...string) (string, error) {
@@ -119,7 +131,7 @@ func (k tools) produceConsume() error {
 	if err != nil {
 		return err
 	}
-	if n := len(strings.Fields(out)); n != 20 {
+	if n := strings.Count(out, "value-"); n != 20 {
 		return fmt.Errorf("the console consumer printed %d records of 20:\n%s", n, out)
 	}
 	return nil
@@ -183,7 +195,7 @@ func (k tools) consumeAsGroup(name string, partitions, records int) error {
 	if _, err := k.topics("--create", "--topic", name, "--partitions", fmt.Sprint(partitions)); err != nil {
 		return err
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(k.addr), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(k.at.addr), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		return err
 	}
@@ -221,7 +233,7 @@ func (k tools) joinOnce(name, instance string, members int) error {
 	settled := make(chan struct{})
 	var once sync.Once
 	client, err := kgo.NewClient(
-		kgo.SeedBrokers(k.addr), kgo.ConsumerGroup(name), kgo.ConsumeTopics(name), kgo.InstanceID(instance),
+		kgo.SeedBrokers(k.at.addr), kgo.ConsumerGroup(name), kgo.ConsumeTopics(name), kgo.InstanceID(instance),
 		kgo.Balancers(kgo.RangeBalancer()), kgo.SessionTimeout(2*time.Minute), kgo.HeartbeatInterval(200*time.Millisecond),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, p map[string][]int32) {
 			if len(p[name]) == 2/members {

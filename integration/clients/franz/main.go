@@ -15,7 +15,7 @@ import (
 )
 
 // limit bounds each case.
-const limit = 60 * time.Second
+const limit = 2 * time.Minute
 
 // player holds what the cases share.
 type player struct {

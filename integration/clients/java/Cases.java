@@ -5,7 +5,7 @@ import java.util.Map;
 
 /** What both Java programs need to play the cases of the client matrix. */
 final class Cases {
-    private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final Duration LIMIT = Duration.ofSeconds(120);
 
     private Cases() {}
 

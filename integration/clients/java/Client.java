@@ -10,7 +10,6 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.MemberToRemove;
 import org.apache.kafka.clients.admin.NewTopic;
-import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -19,30 +18,34 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.GroupState;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.FencedInstanceIdException;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** The cases of the client matrix, played by Java's KafkaConsumer, KafkaProducer and Admin. */
+/**
+ * The cases of the client matrix, played by Java's KafkaConsumer, KafkaProducer and Admin. It compiles against
+ * kafka-clients from 2.5 to 4.4; what needs 4.4 is in Current and Drafts.
+ */
 public final class Client {
     private final String bootstrap;
 
-    private Client(String bootstrap) {
+    Client(String bootstrap) {
         this.bootstrap = bootstrap;
     }
 
     public static void main(String[] args) throws Exception {
-        Client c = new Client(args[0]);
+        Cases.play(new Client(args[0]).cases());
+    }
+
+    Map<String, Cases.Case> cases() {
         Map<String, Cases.Case> cases = new LinkedHashMap<>();
-        cases.put("produce-consume", c::produceConsume);
-        cases.put("admin", c::admin);
-        cases.put("static-bounce", c::staticBounce);
-        cases.put("fenced", c::fenced);
-        cases.put("batch-removal", c::batchRemoval);
-        cases.put("transactions", c::transactions);
-        Cases.play(cases);
+        cases.put("produce-consume", this::produceConsume);
+        cases.put("static-bounce", this::staticBounce);
+        cases.put("fenced", this::fenced);
+        cases.put("batch-removal", this::batchRemoval);
+        cases.put("transactions", this::transactions);
+        return cases;
     }
 
     private void produceConsume() throws Exception {
@@ -56,36 +59,6 @@ public final class Client {
             c.commitSync();
             long committed = c.committed(c.assignment()).values().stream().mapToLong(OffsetAndMetadata::offset).sum();
             Cases.check(committed == 100, "committed " + committed);
-        }
-    }
-
-    private void admin() throws Exception {
-        String name = "admin";
-        create(name, 3);
-        produce(name, 30);
-        try (KafkaConsumer<String, String> c = consumer(name, null); Admin admin = adminClient()) {
-            c.subscribe(List.of(name));
-            read(c, 30);
-            c.commitSync();
-            Cases.check(admin.describeTopics(List.of(name)).allTopicNames().get().get(name).partitions().size() == 3, "partitions");
-            ConsumerGroupDescription d = admin.describeConsumerGroups(List.of(name)).all().get().get(name);
-            Cases.check(d.groupState() == GroupState.STABLE && d.members().size() == 1, "description " + d);
-        }
-        try (Admin admin = adminClient()) {
-            Cases.check(admin.listGroups().all().get().stream().anyMatch(g -> g.groupId().equals(name)), "the group is not listed");
-            Map<TopicPartition, OffsetAndMetadata> offsets = admin.listConsumerGroupOffsets(name).partitionsToOffsetAndMetadata().get();
-            long sum = offsets.values().stream().mapToLong(OffsetAndMetadata::offset).sum();
-            Cases.check(sum == 30, "offsets " + offsets);
-            TopicPartition p0 = new TopicPartition(name, 0);
-            admin.alterConsumerGroupOffsets(name, Map.of(p0, new OffsetAndMetadata(0))).all().get();
-            Cases.check(admin.listConsumerGroupOffsets(name).partitionsToOffsetAndMetadata().get().get(p0).offset() == 0, "altered offset");
-            admin.deleteConsumerGroupOffsets(name, Set.of(p0)).all().get();
-            Cases.check(!admin.listConsumerGroupOffsets(name).partitionsToOffsetAndMetadata().get().containsKey(p0), "deleted offset");
-            Cases.check(admin.listOffsets(Map.of(p0, OffsetSpec.latest())).all().get().get(p0).offset() > 0, "end offset");
-            admin.deleteConsumerGroups(List.of(name)).all().get();
-            Cases.check(admin.listGroups().all().get().stream().noneMatch(g -> g.groupId().equals(name)), "the group is still listed");
-            admin.deleteTopics(List.of(name)).all().get();
-            Cases.check(!admin.listTopics().names().get().contains(name), "the topic is still listed");
         }
     }
 
@@ -145,7 +118,7 @@ public final class Client {
             admin.removeMembersFromConsumerGroup(name,
                 new RemoveMembersFromConsumerGroupOptions(Set.of(new MemberToRemove("a"), new MemberToRemove("b")))).all().get();
             ConsumerGroupDescription d = admin.describeConsumerGroups(List.of(name)).all().get().get(name);
-            Cases.check(d.members().isEmpty() && d.groupState() == GroupState.EMPTY, "after the removal: " + d);
+            Cases.check(d.members().isEmpty(), "after the removal: " + d);
         }
     }
 
@@ -197,23 +170,23 @@ public final class Client {
         Cases.check(all.size() == 4, "assigned " + all);
     }
 
-    private KafkaConsumer<String, String> subscribed(String name, String instance) {
+    KafkaConsumer<String, String> subscribed(String name, String instance) {
         KafkaConsumer<String, String> c = consumer(name, instance);
         c.subscribe(List.of(name));
         return c;
     }
 
-    private static KafkaConsumer<String, String> poll(KafkaConsumer<String, String> c) {
+    static KafkaConsumer<String, String> poll(KafkaConsumer<String, String> c) {
         c.poll(Duration.ofMillis(50));
         return c;
     }
 
-    private static boolean pollAll(Map<String, KafkaConsumer<String, String>> open) {
+    static boolean pollAll(Map<String, KafkaConsumer<String, String>> open) {
         open.values().forEach(Client::poll);
         return true;
     }
 
-    private static List<ConsumerRecord<String, String>> read(KafkaConsumer<String, String> c, int n) throws Exception {
+    static List<ConsumerRecord<String, String>> read(KafkaConsumer<String, String> c, int n) throws Exception {
         List<ConsumerRecord<String, String>> got = new ArrayList<>();
         Cases.until(n + " records", () -> {
             c.poll(Duration.ofMillis(100)).forEach(got::add);
@@ -222,13 +195,13 @@ public final class Client {
         return got;
     }
 
-    private void create(String topic, int partitions) throws Exception {
+    void create(String topic, int partitions) throws Exception {
         try (Admin admin = adminClient()) {
             admin.createTopics(List.of(new NewTopic(topic, partitions, (short) 1))).all().get();
         }
     }
 
-    private void produce(String topic, int n) throws Exception {
+    void produce(String topic, int n) throws Exception {
         try (KafkaProducer<String, String> p = producer(null)) {
             for (int i = 0; i < n; i++) {
                 p.send(new ProducerRecord<>(topic, "key-" + i, "value-" + i));
@@ -237,7 +210,7 @@ public final class Client {
         }
     }
 
-    private Admin adminClient() {
+    Admin adminClient() {
         return Admin.create(config());
     }
 
@@ -249,10 +222,14 @@ public final class Client {
         return new KafkaProducer<>(p, new StringSerializer(), new StringSerializer());
     }
 
-    private KafkaConsumer<String, String> consumer(String group, String instance) {
+    KafkaConsumer<String, String> consumer(String group, String instance) {
+        return consumer(group, instance, 240_000);
+    }
+
+    KafkaConsumer<String, String> consumer(String group, String instance, int session) {
         Properties p = config();
         p.put(ConsumerConfig.GROUP_ID_CONFIG, group);
-        p.put(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, 240_000);
+        p.put(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, session);
         p.put(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG, 500);
         p.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
         p.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, false);

@@ -44,7 +44,7 @@ public final class Streams {
     private final String bootstrap;
     private final Path state;
 
-    private Streams(String bootstrap, Path state) {
+    Streams(String bootstrap, Path state) {
         this.bootstrap = bootstrap;
         this.state = state;
     }
@@ -57,6 +57,7 @@ public final class Streams {
         cases.put("fenced", s::fenced);
         cases.put("batch-removal", s::batchRemoval);
         cases.put("transactions", s::transactions);
+        cases.put("killed", new Killed(s, args[0], args[1])::play);
         Cases.play(cases);
     }
 
@@ -234,7 +235,7 @@ public final class Streams {
         return open;
     }
 
-    private static Topology wordCount(String name) {
+    static Topology wordCount(String name) {
         StreamsBuilder b = new StreamsBuilder();
         b.stream(name, Consumed.with(Serdes.String(), Serdes.String()))
             .flatMapValues(line -> List.of(line.split(" ")))
@@ -244,7 +245,7 @@ public final class Streams {
         return b.build();
     }
 
-    private Properties config(String application, String instance, String disk) {
+    Properties config(String application, String instance, String disk) {
         Properties p = common();
         p.put("application.id", application);
         p.put("state.dir", state.resolve(disk).toString());
@@ -262,19 +263,19 @@ public final class Streams {
         return p;
     }
 
-    private Properties common() {
+    Properties common() {
         Properties p = new Properties();
         p.put("bootstrap.servers", bootstrap);
         return p;
     }
 
-    private void create(String topic, int partitions) throws Exception {
+    void create(String topic, int partitions) throws Exception {
         try (Admin admin = Admin.create(common())) {
             admin.createTopics(List.of(new NewTopic(topic, partitions, (short) 1))).all().get();
         }
     }
 
-    private void produce(String topic, int n) {
+    void produce(String topic, int n) {
         try (KafkaProducer<String, String> p = new KafkaProducer<>(common(), new StringSerializer(), new StringSerializer())) {
             for (int i = 0; i < n; i++) {
                 p.send(new ProducerRecord<>(topic, "key-" + i, "word value-" + i));
@@ -284,7 +285,7 @@ public final class Streams {
     }
 
     /** Reads a whole topic, without a group. */
-    private <V> KafkaConsumer<String, V> reader(String topic, Deserializer<V> values) {
+    <V> KafkaConsumer<String, V> reader(String topic, Deserializer<V> values) {
         Properties p = common();
         p.put("isolation.level", "read_committed");
         KafkaConsumer<String, V> c = new KafkaConsumer<>(p, new StringDeserializer(), values);

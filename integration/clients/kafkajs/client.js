@@ -19,7 +19,7 @@ function check(holds, otherwise) {
 }
 
 /** Fails when a promise takes too long. */
-function within(what, promise, ms = 40000) {
+function within(what, promise, ms = 120000) {
   let timer
   const late = new Promise((_, reject) => {
     timer = setTimeout(() => reject(new Error('waited in vain for ' + what)), ms)

@@ -4,7 +4,7 @@ import json
 import time
 import traceback
 
-LIMIT_SECONDS = 40
+LIMIT_SECONDS = 120
 
 
 class Limit(Exception):

@@ -18,23 +18,26 @@ type player struct {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: sarama host:port")
+	if len(os.Args) != 2 && !(len(os.Args) == 3 && os.Args[2] == "old-requests") {
+		log.Fatal("usage: sarama host:port [old-requests]")
 	}
-	p := player{brokers: os.Args[1:]}
+	p := player{brokers: os.Args[1:2]}
 	var err error
 	if p.admin, err = sarama.NewClusterAdmin(p.brokers, config()); err != nil {
 		log.Fatal(err)
 	}
-	err = play([]namedCase{
+	cases := []namedCase{
 		{"produce-consume", p.produceConsume},
 		{"admin", p.administer},
 		{"static-bounce", p.staticBounce},
 		{"fenced", p.fenced},
 		{"batch-removal", p.batchRemoval},
 		{"transactions", p.transactions},
-	})
-	if err != nil {
+	}
+	if len(os.Args) == 3 {
+		cases = []namedCase{{"old-requests", p.oldRequests}}
+	}
+	if err := play(cases); err != nil {
 		log.Fatal(err)
 	}
 }

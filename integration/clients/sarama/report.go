@@ -8,7 +8,7 @@ import (
 )
 
 // limit bounds every wait.
-const limit = 40 * time.Second
+const limit = 2 * time.Minute
 
 // A named case of the client matrix.
 type namedCase struct {
