@@ -211,7 +211,7 @@ func (c *modelClient) answered(s *sent) error {
 			return fmt.Errorf("%s is the newest holder of its instance and was fenced", c.m.w.title(s))
 		}
 		c.forget()
-	case 22, 27:
+	case 22, 27, 69: // the last: an operator removed everybody, and the group
 		c.member, c.joined = false, false
 	case 14, 15, 16, -1, 81:
 		if _, join := s.answer.(*kmsg.JoinGroupResponse); join {
