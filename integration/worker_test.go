@@ -22,6 +22,7 @@ type workerConfig struct {
 	ExactlyOnce            bool
 	FlushEvery, CommitTime time.Duration
 	Session                time.Duration // 0: the job's
+	TransactionTimeout     time.Duration // 0: the default
 }
 
 // workerMain is the process. It returns its exit status.
@@ -50,6 +51,7 @@ func work(ctx context.Context, config string) error {
 	if w.CommitTime > 0 {
 		cfg.CommitInterval = w.CommitTime
 	}
+	cfg.TransactionTimeout = w.TransactionTimeout
 	if w.Session > 0 {
 		cfg.SessionTimeout = w.Session
 	}
