@@ -37,9 +37,12 @@ var spellings = map[string]string{
 	"requirestable": "stable", "errorcode": "error", "assignments": "assign", "skipassignment": "skip", "producerid": "producer",
 }
 
+// separators are what the spelling of a name may have or lack.
+var separators = strings.NewReplacer("-", "", "_", "", ".", "")
+
 // spelling is the name used here of what a script calls so: in any case, with dashes, dots or neither.
 func spelling(name string) string {
-	if short, ok := spellings[strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name))]; ok {
+	if short, ok := spellings[separators.Replace(strings.ToLower(name))]; ok {
 		return short
 	}
 	return name
