@@ -42,14 +42,15 @@ func (g *garbler) connection() []byte {
 		return g.noise(1 + g.IntN(200))
 	}
 	var stream []byte
+	broken := g.one(2)
 	for range 1 + g.IntN(30) {
 		frame := g.frame()
-		if g.one(15) {
+		if broken && g.one(8) {
 			frame = g.damage(frame)
 		}
 		stream = append(stream, frame...)
 	}
-	if g.one(4) {
+	if broken && g.one(4) {
 		stream = stream[:g.IntN(len(stream)+1)]
 	}
 	return stream

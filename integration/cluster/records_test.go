@@ -146,14 +146,18 @@ func TestBatchesThatLieAreRefused(t *testing.T) {
 // TestBombsAreRefused: a batch of a few bytes that unpacks to more than the bound is not unpacked further, and one that
 // claims to costs nothing.
 func TestBombsAreRefused(t *testing.T) {
-	value := make([]byte, maxUncompressed)
-	bomb := binary.AppendVarint(nil, int64(len(value)))
-	bomb = append(append(bomb, 0, 0, 0, 1), value...) // a record of that length: no key, and a value that nobody gets to
+	body := kbin.AppendVarintBytes([]byte{0, 0, 0, 1}, make([]byte, maxUncompressed)) // no key, and nothing wrong but its size
+	body = append(body, 0)
+	bomb := append(kbin.AppendVarint(nil, int32(len(body))), body...)
 	for codec, pack := range packers {
 		packed := pack(bomb)
-		if why := checkBatch(testBatch(codec, 1, packed)); why != kerr.InvalidRecord {
+		why := checkBatch(testBatch(codec, 1, packed))
+		if codec == 0 && why != nil || codec != 0 && why != kerr.InvalidRecord {
 			t.Errorf("codec %d, %d bytes: %v", codec, len(packed), why)
 		}
+	}
+	if why := checkBatch(testBatch(2, 1, xerialChunks(bomb, 32<<10))); why != kerr.InvalidRecord {
+		t.Errorf("snappy in chunks: %v", why)
 	}
 	claim := append(binary.AppendUvarint(nil, 1<<32-1), 0)
 	allocated := testing.AllocsPerRun(1, func() {
