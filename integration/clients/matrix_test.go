@@ -21,7 +21,7 @@ var cases = []testCase{
 	{"batch-removal", "two static members close and stay; one request removes both by instance id, in one generation", nil},
 	{"transactions", "offsets in a transaction that commits and in one that aborts; read_committed sees the first only", nil},
 	{"drafts", "what the drafts of KIP-345 asked for, set over HTTP: expected instances, a registration timeout, a hot spare, a forced rebalance; one generation each (`millrace dev` only)", ours},
-	{"killed", "exactly-once with standby tasks in two processes of two threads: one restarts, the other one is killed with SIGKILL at work; same generation, and each count is the next one of a replay", nil},
+	{"killed", "exactly-once with standby tasks in two processes of two threads: one restarts, the other one is killed with SIGKILL at work; both come back into the same generation, and each count is the next one of a replay", nil},
 	{"operate", "the other tools: configs, transactions, offsets, delete records, verifiable clients, performance test, formatters of `__consumer_offsets`; what is not there is refused in words", nil},
 	{"old-requests", "offsets by requests that Kafka 4 has dropped: OffsetCommit 0 and 1, OffsetFetch 0 (profile `kip345` only)", []string{"kip345"}},
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // operate uses the tools that no other case needs, as an operator would. What "millrace dev" does not have, the tools
@@ -40,10 +42,10 @@ func (k tools) operate() error {
 			return err
 		}
 	}
-	if err := k.printed("OffsetsMessageFormatter", name, `"group":"operate"`, `"offset":20`); err != nil {
+	if err := k.printed("OffsetsMessageFormatter", `"group":"operate"`, `"offset":20`); err != nil {
 		return err
 	}
-	if err := k.printed("GroupMetadataMessageFormatter", name, `"group":"operate"`, `"protocolType":"consumer"`); err != nil {
+	if err := k.printed("GroupMetadataMessageFormatter", `"group":"operate"`, `"protocolType":"consumer"`); err != nil {
 		return err
 	}
 	return k.refusals(name)
@@ -54,10 +56,15 @@ func (k tools) tool(class string) func(args ...string) (string, error) {
 	return func(args ...string) (string, error) { return k.run("", "org.apache.kafka.tools."+class, args...) }
 }
 
-// printed looks for words in what one of Kafka's formatters prints of the coordinator's topic.
-func (k tools) printed(formatter, name string, words ...string) error {
+// printed looks for words in what one of Kafka's formatters prints of the coordinator's topic as it is now.
+func (k tools) printed(formatter string, words ...string) error {
+	records := 0
+	err := readTopic(k.ctx, k.at.addr, offsetsTopic, kgo.ReadUncommitted(), func(*kgo.Record) error { records++; return nil })
+	if err != nil {
+		return err
+	}
 	out, err := k.run("", "org.apache.kafka.tools.consumer.ConsoleConsumer", "--topic", offsetsTopic, "--from-beginning",
-		"--formatter", "org.apache.kafka.tools.consumer."+formatter, "--timeout-ms", "6000")
+		"--formatter", "org.apache.kafka.tools.consumer."+formatter, "--max-messages", fmt.Sprint(records), "--timeout-ms", "60000")
 	if err != nil {
 		return err
 	}

@@ -234,7 +234,7 @@ func (k tools) joinOnce(name, instance string, members int) error {
 	var once sync.Once
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(k.at.addr), kgo.ConsumerGroup(name), kgo.ConsumeTopics(name), kgo.InstanceID(instance),
-		kgo.Balancers(kgo.RangeBalancer()), kgo.SessionTimeout(2*time.Minute), kgo.HeartbeatInterval(200*time.Millisecond),
+		kgo.Balancers(kgo.RangeBalancer()), kgo.SessionTimeout(25*time.Minute), kgo.HeartbeatInterval(200*time.Millisecond),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, p map[string][]int32) {
 			if len(p[name]) == 2/members {
 				once.Do(func() { close(settled) })

@@ -223,7 +223,7 @@ public final class Client {
     }
 
     KafkaConsumer<String, String> consumer(String group, String instance) {
-        return consumer(group, instance, 240_000);
+        return consumer(group, instance, 1_500_000);
     }
 
     KafkaConsumer<String, String> consumer(String group, String instance, int session) {

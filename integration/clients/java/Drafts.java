@@ -37,13 +37,13 @@ final class Drafts {
     /** Members that are expected wait for each other: one generation for all, and until then the group works on. */
     private void expectedInstances() throws Exception {
         try (Group g = new Group("drafts-expected", "{\"expected_instance_ids\": [\"a\", \"b\", \"c\"]}")) {
-            g.open("a", 240_000);
+            g.open("a", 1_500_000);
             g.share("a");
             int before = g.generation();
-            g.open("b", 240_000);
+            g.open("b", 1_500_000);
             Cases.until("b to wait", () -> g.poll() && g.picture().get("newcomers").toString().equals("[\"b\"]"));
             Cases.check(g.generation() == before && g.assigned() == PARTITIONS, "b was let in before c has come");
-            g.open("c", 240_000);
+            g.open("c", 1_500_000);
             g.share("a", "b", "c");
             Cases.check(g.generation() == before + 1, "from generation " + before + " to " + g.generation());
         }
@@ -63,7 +63,7 @@ final class Drafts {
     /** The third of two is a hot spare, and takes over from one that stops. */
     private void targetSize() throws Exception {
         try (Group g = new Group("drafts-target", "{\"target_size\": 2, \"spare_session\": \"2s\"}")) {
-            ALL.forEach(id -> g.open(id, 240_000));
+            ALL.forEach(id -> g.open(id, 1_500_000));
             g.share("a", "b");
             Cases.until("c to be a spare", () -> g.poll() && g.picture().toString().contains("\"spare\""));
             int before = g.generation();
@@ -76,7 +76,7 @@ final class Drafts {
     /** A member that is down is out after a forced rebalance, long before its session ends, in one generation. */
     private void forcedRebalance() throws Exception {
         try (Group g = new Group("drafts-forced", "{}")) {
-            int before = g.start(240_000);
+            int before = g.start(1_500_000);
             g.close("b");
             CompletableFuture<HttpResponse<String>> forced = http.sendAsync(
                 request("drafts-forced/force-rebalance", "POST", "{\"deadline\": \"3s\"}"), BodyHandlers.ofString());

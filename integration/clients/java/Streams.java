@@ -250,7 +250,7 @@ public final class Streams {
         p.put("application.id", application);
         p.put("state.dir", state.resolve(disk).toString());
         p.put("num.stream.threads", 1);
-        p.put("session.timeout.ms", 240_000);
+        p.put("session.timeout.ms", 1_500_000);
         p.put("heartbeat.interval.ms", 500);
         p.put("commit.interval.ms", 200);
         p.put("auto.offset.reset", "earliest");

@@ -26,7 +26,7 @@ def produce(topic, n):
 
 def consumer(group, instance=None, topic=None):
     c = KafkaConsumer(
-        bootstrap_servers=BOOTSTRAP, group_id=group, group_instance_id=instance, session_timeout_ms=240_000,
+        bootstrap_servers=BOOTSTRAP, group_id=group, group_instance_id=instance, session_timeout_ms=1_500_000,
         heartbeat_interval_ms=500, auto_offset_reset="earliest", enable_auto_commit=False, isolation_level="read_committed")
     if topic:
         c.partitions_for_topic(topic)  # a leader that joins before it knows the topic assigns nothing, and joins again

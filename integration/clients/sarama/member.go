@@ -34,7 +34,7 @@ func startMember(brokers []string, group, instance, topic string) (*member, erro
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
 	cfg.Consumer.Offsets.AutoCommit.Enable = false
 	cfg.Consumer.IsolationLevel = sarama.ReadCommitted
-	cfg.Consumer.Group.Session.Timeout = 4 * time.Minute
+	cfg.Consumer.Group.Session.Timeout = 25 * time.Minute
 	cfg.Consumer.Group.Heartbeat.Interval = 500 * time.Millisecond
 	cfg.Consumer.Group.InstanceId = instance
 	cfg.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategyRange()}
