@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -37,7 +38,7 @@ func (f *front) route(fr frame) (destination, error) {
 		return local, nil
 	}
 	if why := f.versions.check(fr.key, fr.version); why != "" {
-		return 0, errRefused(fr, why)
+		return 0, fmt.Errorf("%w: request key %d version %d %s", errFrame, fr.key, fr.version, why)
 	}
 	if coordinator.Handles(fr.key) {
 		return local, nil

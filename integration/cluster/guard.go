@@ -3,63 +3,11 @@ package cluster
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 )
-
-const (
-	// idleTimeout closes a connection on which no request arrives, as Kafka's connections.max.idle.ms does.
-	idleTimeout = 10 * time.Minute
-
-	// frameTimeout is how long a frame may take from its first byte to its last, and a response to be taken, with a second
-	// more for each slowestRate of its bytes. Kafka has no such bound; here half a frame would keep what it holds.
-	frameTimeout = 30 * time.Second
-	slowestRate  = 64 << 10
-)
-
-// transferTime is how long a frame of n bytes may take.
-func transferTime(n int) time.Duration {
-	return frameTimeout + time.Duration(n/slowestRate)*time.Second
-}
-
-// A router decides what becomes of a frame.
-type router interface {
-	// route is asked once a frame, before its body is read. An error closes the connection.
-	route(fr frame) (destination, error)
-
-	// look is asked about a frame for which route said whole; raw is the whole frame. It fills in what it finds in it.
-	look(fr *frame, raw []byte) (destination, error)
-
-	// answer handles a frame for which it was said local or inspect; raw is the whole frame. Without an answer the frame
-	// goes to kfake. It may block as long as a JoinGroup parks; gone is closed when the connection is.
-	answer(gone <-chan struct{}, host string, fr frame, raw []byte) (verdict, error)
-
-	// after returns what is to be done between kfake's answer to a request and the client's sight of it.
-	after(fr frame) after
-}
-
-type destination uint8
-
-const (
-	toKfake destination = iota
-	local               // answered by the router
-	inspect             // the router may answer it, or do something first
-	whole               // the router decides when it sees the body
-)
-
-// An after is given the whole response frame.
-type after func(response []byte)
-
-// A verdict is what a router makes of a frame that it has looked into.
-type verdict struct {
-	answer []byte // a whole response frame; nil passes the request on to kfake
-	after  after  // of a request that is passed on; nil means router.after
-}
 
 // A guard is a client's connection as kfake sees it. kfake reads requests from it and writes whole responses to it, one
 // request at a time; the guard lets only frames through that kfake can survive, and takes out those that are not for
@@ -103,53 +51,6 @@ func newGuard(l *listener, nc net.Conn) *guard {
 	}
 	return g
 }
-
-// A timedReader reads from the socket no longer than the client may take.
-type timedReader struct {
-	net.Conn
-	interrupted atomic.Bool
-	due         time.Time // when the frame that has begun must be here; zero between two frames
-}
-
-// frame says that the next byte begins a frame, and whether that has been read already.
-func (r *timedReader) frame(begun bool) {
-	r.due = time.Time{}
-	if begun {
-		r.due = time.Now().Add(frameTimeout)
-	}
-}
-
-// size says how long the frame is that has begun.
-func (r *timedReader) size(n int) { r.due = r.due.Add(transferTime(n) - frameTimeout) }
-
-func (r *timedReader) Read(p []byte) (int, error) {
-	due := r.due
-	if due.IsZero() {
-		due = time.Now().Add(idleTimeout)
-	}
-	if err := r.SetReadDeadline(due); err != nil {
-		return 0, err
-	}
-	if r.interrupted.Load() { // in case interrupt came before the line above
-		return 0, os.ErrDeadlineExceeded
-	}
-	n, err := r.Conn.Read(p)
-	switch {
-	case r.due.IsZero() && n > 0:
-		r.due = time.Now().Add(frameTimeout)
-	case !r.due.IsZero() && errors.Is(err, os.ErrDeadlineExceeded) && !r.interrupted.Load():
-		err = fmt.Errorf("%w: it began and did not end in time", errFrame)
-	}
-	return n, err
-}
-
-// interrupt ends a read that is under way, until resume.
-func (r *timedReader) interrupt() {
-	r.interrupted.Store(true)
-	_ = r.SetReadDeadline(time.Unix(1, 0)) // fails only when the connection is closed, and so is the read
-}
-
-func (r *timedReader) resume() { r.interrupted.Store(false) }
 
 // watch closes the connection when its client leaves while a request is parked, which nobody would see otherwise, since
 // nothing is read meanwhile. A client that has sent on already is taken to be there. The caller ends the watch before it
@@ -367,11 +268,4 @@ func (g *guard) explain(err error) {
 	}
 	g.l.refused.Add(1)
 	g.l.logger.Warn("connection closed", "client", g.RemoteAddr(), "reason", err)
-}
-
-var _ io.ReadWriteCloser = (*guard)(nil)
-
-// errRefused builds the error that closes a connection for a request nobody here serves.
-func errRefused(fr frame, why string) error {
-	return fmt.Errorf("%w: request key %d version %d %s", errFrame, fr.key, fr.version, why)
 }
