@@ -103,6 +103,7 @@ type peer struct {
 	name   string
 	client *kgo.Client
 	seen   chan membership.Event
+	last   membership.Assigned // the latest that a test has taken from seen
 }
 
 // config is the configuration of a member of a process of its own.
@@ -176,6 +177,7 @@ func (p *peer) assigned() membership.Assigned {
 	for {
 		switch e := p.next().(type) {
 		case membership.Assigned:
+			p.last = e
 			return e
 		case membership.Revoked:
 		default:
@@ -199,12 +201,15 @@ func (p *peer) assignedTasks(n int) membership.Assigned {
 func (w *world) settle(n int, peers ...*peer) []membership.Assigned {
 	w.t.Helper()
 	last := make([]membership.Assigned, len(peers))
+	for i, p := range peers {
+		last[i] = p.last // it may be what the group settles on: then no other comes
+	}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		for i, p := range peers {
 			select {
 			case e := <-p.seen:
 				if a, ok := e.(membership.Assigned); ok {
-					last[i] = a
+					last[i], p.last = a, a
 				}
 			case <-time.After(5 * time.Millisecond): // nothing new from this one: look at the whole again
 			}
