@@ -13,8 +13,9 @@ import (
 // epochs knows which producer each transactional id has, and its newest epoch, to keep from kfake what others send in its
 // name. kfake refuses a fenced producer's batches too, but before it looks at the epoch it adds the partition to the
 // transaction of that producer id: the fenced one's successor finds itself with an open transaction that it does not know
-// of, and is fenced in turn when that times out. A higher epoch than it gave kfake believes, and a transactional batch of
-// a producer without transactional id keeps the last stable offset where it is for ever.
+// of, and is fenced in turn when that times out. A higher epoch than it gave kfake believes, also of a batch outside of
+// transactions, and it takes any producer id for that of the transactional id beside it: a transactional batch of a
+// producer without one keeps the last stable offset where it is for ever.
 //
 // What it knows may lag, since a time-out raises an epoch unseen: then kfake decides as always.
 type epochs struct {
@@ -64,6 +65,15 @@ func (e *epochs) refuse(txnID string, p producer) *kerr.Error {
 		return kerr.InvalidProducerEpoch
 	}
 	return nil
+}
+
+// ahead reports whether a producer claims a later epoch than it was given. Of producers without transactional id that is
+// not known: they raise theirs themselves.
+func (e *epochs) ahead(p producer) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	known, ok := e.known[p.id]
+	return ok && p.epoch > known.epoch
 }
 
 // has reports whether a producer is the one of a transactional id, in whatever epoch.

@@ -80,6 +80,23 @@ func TestTransactionsInTheNameOfOthers(t *testing.T) {
 	if got := exchange(t, c, offsets).(*kmsg.AddOffsetsToTxnResponse).ErrorCode; got != kerr.InvalidProducerIDMapping.Code {
 		t.Errorf("AddOffsetsToTxn of an idempotent producer: %d", got)
 	}
+	ended := kmsg.NewPtrEndTxnRequest()
+	ended.Version, ended.TransactionalID, ended.ProducerID, ended.ProducerEpoch = 5, "tx", idempotent.id, idempotent.epoch
+	if got := exchange(t, c, ended).(*kmsg.EndTxnResponse).ErrorCode; got != kerr.InvalidProducerIDMapping.Code {
+		t.Errorf("EndTxn of an idempotent producer: %d", got)
+	}
+	next := kmsg.NewPtrInitProducerIDRequest()
+	next.Version, next.TransactionalID, next.ProducerID, next.ProducerEpoch, next.TransactionTimeoutMillis = 4, tx, idempotent.id, idempotent.epoch, 1000
+	if got := exchange(t, c, next).(*kmsg.InitProducerIDResponse).ErrorCode; got != kerr.ProducerFenced.Code {
+		t.Errorf("InitProducerID of an idempotent producer: %d", got)
+	}
+	plain := inTransaction(tx, ahead)
+	plain.TransactionID = nil
+	plain.Topics[0].Partitions[0].Records = seal(kmsg.RecordBatch{
+		Magic: 2, ProducerID: ahead.id, ProducerEpoch: ahead.epoch, NumRecords: 1, Records: testRecord(0)})
+	if got := exchange(t, c, plain).(*kmsg.ProduceResponse).Topics[0].Partitions[0].ErrorCode; got != kerr.InvalidProducerEpoch.Code {
+		t.Errorf("an epoch ahead, outside of transactions: %d", got)
+	}
 	adm := kadm.NewClient(healthyClient(t, c))
 	stable, err := adm.ListCommittedOffsets(ctx, "lines")
 	if err != nil {

@@ -90,11 +90,11 @@ func (f *front) answer(gone <-chan struct{}, host string, fr frame, raw []byte) 
 			err = notePurge(context.Background(), f.dir, f.broker, req)
 		}
 	case *kmsg.EndTxnRequest:
-		return f.endTxn(req)
+		return f.endTxn(req, fr)
 	case *kmsg.ProduceRequest:
 		resp, err = f.produce(req)
 	case *kmsg.InitProducerIDRequest:
-		return f.initProducer(req), nil
+		return f.initProducer(req, fr), nil
 	case *kmsg.AddPartitionsToTxnRequest:
 		resp = f.addPartitions(req)
 	case *kmsg.AddOffsetsToTxnRequest:
@@ -120,18 +120,30 @@ func (f *front) after(fr frame) after {
 	return nil
 }
 
-// initProducer passes the request on and learns who has the transactional id from then on.
-func (f *front) initProducer(req *kmsg.InitProducerIDRequest) verdict {
+// initProducer passes the request on and learns who has the transactional id from then on. A producer that asks for the
+// next epoch of its own must be the one of the transactional id: kfake would take any.
+func (f *front) initProducer(req *kmsg.InitProducerIDRequest, fr frame) verdict {
+	txnID := req.TransactionalID
+	if txnID != nil && req.ProducerID >= 0 && req.ProducerEpoch >= 0 && !f.epochs.has(*txnID, req.ProducerID) {
+		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+		resp.ProducerID, resp.ProducerEpoch, resp.ErrorCode = -1, -1, kerr.ProducerFenced.Code
+		return verdict{answer: appendResponse(nil, fr.corr, resp)}
+	}
 	return verdict{after: func(response []byte) {
-		if req.TransactionalID != nil {
-			f.learn(*req.TransactionalID, kmsg.NewPtrInitProducerIDResponse(), req.Version, response)
+		if txnID != nil {
+			f.learn(*txnID, kmsg.NewPtrInitProducerIDResponse(), req.Version, response)
 		}
 		f.awaitMarkers()
 	}}
 }
 
-// endTxn passes the request on between the two notes of its intent.
-func (f *front) endTxn(req *kmsg.EndTxnRequest) (verdict, error) {
+// endTxn passes the request on between the two notes of its intent, if it is of the producer of its transactional id.
+func (f *front) endTxn(req *kmsg.EndTxnRequest, fr frame) (verdict, error) {
+	if !f.epochs.has(req.TransactionalID, req.ProducerID) {
+		resp := req.ResponseKind().(*kmsg.EndTxnResponse)
+		resp.ErrorCode = kerr.InvalidProducerIDMapping.Code
+		return verdict{answer: appendResponse(nil, fr.corr, resp)}, nil
+	}
 	done, err := f.intents.begin(req)
 	if err != nil {
 		return verdict{}, err

@@ -83,13 +83,16 @@ func (f *front) refuse(txnID *string, topic string, batch []byte) *kerr.Error {
 		return why
 	}
 	attributes := binary.BigEndian.Uint16(batch[batchAttributesAt:])
+	by := batchProducer(batch)
 	if attributes&attributeTransactional != 0 {
 		if txnID == nil {
 			return kerr.TransactionalIDAuthorizationFailed
 		}
-		if why := f.epochs.refuse(*txnID, batchProducer(batch)); why != nil {
+		if why := f.epochs.refuse(*txnID, by); why != nil {
 			return why
 		}
+	} else if f.epochs.ahead(by) {
+		return kerr.InvalidProducerEpoch
 	}
 	if attributes&attributeAppendTime != 0 {
 		createTime(batch)
