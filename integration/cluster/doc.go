@@ -20,7 +20,8 @@
 //
 // kfake (stock and pinned) keeps logs, transactions and metadata. Its own group coordinator does not keep the rules of
 // static membership, so no group request ever reaches it: the guard of each connection takes those out and has them
-// answered by the machine of package membership/coordinator. Everything else goes to kfake without a further copy.
+// answered by the machine of package membership/coordinator. Most of the rest goes to kfake without a further copy; what
+// has to be looked at first (see Bounds), and what is long, is collected before.
 //
 // Offsets have one owner, the coordinator. Its records are Kafka's own, in the topic __consumer_offsets. An offset that
 // belongs to a transaction is appended as part of that transaction, so its marker decides the offset together with the
@@ -42,7 +43,8 @@
 // that was being written is removed; a transaction that had ended in some partition ends so in the others, one whose commit
 // had been asked for is committed everywhere, and any other that was open is aborted (decisions.go); the producers of all
 // are fenced; and what each producer wrote last is known, so that nobody writes a batch twice who sends it again. A start
-// that is killed leaves the same work to the next. A power failure may lose acknowledged records, since nothing is synced.
+// that is killed leaves the same work to the next. A power failure may lose acknowledged records, since nothing is synced
+// (with [SyncWrites] the records are, and nothing else).
 // The places that crash tests aim at are in crash.go.
 //
 // kfake's files are read and mended in recovery.go, logrecovery.go, sequences.go and purge.go, and nowhere else; all belong

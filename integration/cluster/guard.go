@@ -11,9 +11,9 @@ import (
 
 // A guard is a client's connection as kfake sees it. kfake reads requests from it and writes whole responses to it, one
 // request at a time; the guard lets only frames through that kfake can survive, and takes out those that are not for
-// kfake. There is no goroutine and no copy between a client and kfake: the goroutine in which kfake reads a frame is the
-// one that reads the socket, and while it waits for the answer to a frame that was taken out, kfake reads nothing more,
-// so answers keep the order of their requests, as a broker's do.
+// kfake. There is no goroutine between a client and kfake: the one in which kfake reads a frame is the one that reads the
+// socket, and while it waits for the answer to a frame that was taken out, kfake reads nothing more, so answers keep the
+// order of their requests, as a broker's do.
 //
 // A guard belongs to kfake's two goroutines of the connection: one calls Read, the other Write. Close is free for all.
 type guard struct {

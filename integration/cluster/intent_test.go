@@ -30,23 +30,7 @@ func TestBegunCommitIsCompleted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...), kgo.TransactionalID("tx"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer cl.Close()
-			if err := cl.BeginTransaction(); err != nil {
-				t.Fatal(err)
-			}
-			for p := range int32(2) {
-				if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "lines", Partition: p, Value: []byte("v")}).FirstErr(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			id, epoch, err := cl.ProducerID(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			id, epoch := leaveOpen(ctx, t, c)
 			end := kmsg.NewPtrEndTxnRequest()
 			end.TransactionalID, end.ProducerID, end.ProducerEpoch, end.Commit = "tx", id, epoch+test.newer, test.commit
 			end.Version = 5
@@ -83,6 +67,29 @@ func TestBegunCommitIsCompleted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// leaveOpen writes a record to both partitions of "lines" in a transaction that does not end, and returns its producer.
+func leaveOpen(ctx context.Context, t *testing.T, c *Cluster) (id int64, epoch int16) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...), kgo.TransactionalID("tx"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	for p := range int32(2) {
+		if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "lines", Partition: p, Value: []byte("v")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id, epoch, err = cl.ProducerID(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id, epoch
 }
 
 // writeMarkers ends the open transactions of so many logs of "lines", as a cluster does that is killed meanwhile.
