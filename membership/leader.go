@@ -51,10 +51,20 @@ func (m *Member) planGrants(in Joined) []MemberGrant {
 	}
 
 	plan := assign.Assign(input)
-	for _, move := range plan.Moves {
+	m.logPlan(plan)
+	return m.grants(plan, input, in.Members, known)
+}
+
+// toldMoves is how many moves of a plan are told one by one: a rebalance of a thousand tasks must not flood the log.
+const toldMoves = 20
+
+func (m *Member) logPlan(plan assign.Plan) {
+	for _, move := range plan.Moves[:min(len(plan.Moves), toldMoves)] {
 		m.log("plan of generation %d: %s", m.generation, move)
 	}
-	return m.grants(plan, input, in.Members, known)
+	if rest := len(plan.Moves) - toldMoves; rest > 0 {
+		m.log("plan of generation %d: and %d more moves like these", m.generation, rest)
+	}
 }
 
 // describe fills in what the member said of itself.

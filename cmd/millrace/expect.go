@@ -52,10 +52,11 @@ func runExpect(ctx context.Context, t *terminal, args []string) error {
 	flags.BoolVar(&f.removeNow, "remove-now", false, "remove members that are not expected at once; with -admin without it they leave when all of them are offline")
 	flags.BoolVar(&f.refuseOthers, "refuse-others", false, "refuse new static members that are not on the list (-admin only)")
 	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for those who are missing")
-	if err := t.parseWithArgs(flags, args); err != nil {
+	ids, err := t.parseWithArgs(flags, args)
+	if err != nil {
 		return err
 	}
-	f.ids = splitIDs(flags.Args()...)
+	f.ids = splitIDs(ids...)
 	if err := f.check(t); err != nil {
 		return err
 	}

@@ -49,28 +49,34 @@ func (t *terminal) flags(synopsis, about string, forms ...string) *flag.FlagSet 
 
 // parse reads the flags; arguments that are left over are a mistake.
 func (t *terminal) parse(flags *flag.FlagSet, args []string) error {
-	if err := t.parseWithArgs(flags, args); err != nil {
-		return err
+	arguments, err := t.parseWithArgs(flags, args)
+	if err == nil && len(arguments) > 0 {
+		err = usagef("unexpected argument %q", arguments[0])
 	}
-	if flags.NArg() > 0 {
-		return usagef("unexpected argument %q", flags.Arg(0))
-	}
-	return nil
+	return err
 }
 
-// parseWithArgs is parse for a verb that takes arguments.
-func (t *terminal) parseWithArgs(flags *flag.FlagSet, args []string) error {
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return err
-	case err != nil:
-		return usageError{} // the flag package has told it
-	case len(t.forms) > 0 && !slices.Contains(t.forms, t.form):
+// parseWithArgs is parse for a verb that takes arguments, which it returns; flags may also stand behind them.
+func (t *terminal) parseWithArgs(flags *flag.FlagSet, args []string) ([]string, error) {
+	var arguments []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			if !errors.Is(err, flag.ErrHelp) {
+				err = usageError{} // the flag package has told it
+			}
+			return nil, err
+		}
+		if args = flags.Args(); len(args) == 0 {
+			break
+		}
+		arguments, args = append(arguments, args[0]), args[1:]
+	}
+	if len(t.forms) > 0 && !slices.Contains(t.forms, t.form) {
 		form := t.form
 		t.form = formText // that of the error
-		return usagef("-o is %q: want %s", form, oneOf(t.forms))
+		return nil, usagef("-o is %q: want %s", form, oneOf(t.forms))
 	}
-	return nil
+	return arguments, nil
 }
 
 func oneOf(words []string) string {

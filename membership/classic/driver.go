@@ -239,7 +239,7 @@ func (d *Driver) logEvent(e membership.Event) {
 		d.log.Error("the group member is gone for good", "error", d.fatal)
 		return
 	}
-	d.log.Info("group member", "event", e)
+	d.log.Debug("group member", "event", e) // the thread tells it when it acts on it
 }
 
 // send performs a request on a goroutine of its own and hands the answer to the loop.

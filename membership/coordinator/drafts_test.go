@@ -52,14 +52,14 @@ func (w *world) forcedRebalance(f *Forced) {
 
 func TestSettingsOutOfBoundsAreNamed(t *testing.T) {
 	for want, s := range map[string]Settings{
-		"RegistrationTimeout":           {RegistrationTimeout: -time.Second},
-		"ExpansionTimeout":              {ExpansionTimeout: -1},
-		"TargetSize is -1":              {TargetSize: -1},
-		"SpareSession is":               {SpareSession: -1},
-		"SpareSession needs TargetSize": {SpareSession: time.Second},
-		"RefuseUnexpected needs":        {RefuseUnexpected: true},
-		`names "a/b"`:                   {Expected: []string{"a/b"}},
-		`names "a" twice`:               {Expected: []string{"a", "b", "a"}},
+		"registration timeout is -1s":           {RegistrationTimeout: -time.Second},
+		"expansion timeout is -1ns":             {ExpansionTimeout: -1},
+		"target size is -1":                     {TargetSize: -1},
+		"spare session is -1ns":                 {SpareSession: -1},
+		"spare session needs a target size":     {SpareSession: time.Second},
+		"needs expected instance ids":           {RefuseUnexpected: true},
+		`"a/b" is expected, which is not an in`: {Expected: []string{"a/b"}},
+		`"a" is expected twice`:                 {Expected: []string{"a", "b", "a"}},
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", s, err, want)

@@ -37,34 +37,38 @@ type Settings struct {
 	SpareSession time.Duration
 }
 
-// Validate reports every setting that is out of bounds, by name.
+// Validate reports every setting that is out of bounds.
 func (s Settings) Validate() error {
 	var errs []error
 	for _, f := range []struct {
 		name  string
-		value int64
+		value time.Duration
 	}{
-		{"RegistrationTimeout", int64(s.RegistrationTimeout)},
-		{"ExpansionTimeout", int64(s.ExpansionTimeout)},
-		{"TargetSize", int64(s.TargetSize)},
-		{"SpareSession", int64(s.SpareSession)},
+		{"registration timeout", s.RegistrationTimeout},
+		{"expansion timeout", s.ExpansionTimeout},
+		{"spare session", s.SpareSession},
 	} {
 		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("group settings: %s is %d; want 0 (off) or more", f.name, f.value))
+			errs = append(errs, fmt.Errorf("group settings: the %s is %v; want 0 (off) or more", f.name, f.value))
 		}
+	}
+	if s.TargetSize < 0 {
+		errs = append(errs, fmt.Errorf("group settings: the target size is %d; want 0 (off) or more", s.TargetSize))
 	}
 	if s.RefuseUnexpected && len(s.Expected) == 0 {
-		errs = append(errs, errors.New("group settings: RefuseUnexpected needs Expected: it would refuse everybody"))
+		errs = append(errs, errors.New("group settings: to refuse who is not expected needs expected instance ids: it would refuse everybody"))
 	}
 	if s.SpareSession > 0 && s.TargetSize == 0 {
-		errs = append(errs, errors.New("group settings: SpareSession needs TargetSize: without it there are no spares"))
+		errs = append(errs, errors.New("group settings: the spare session needs a target size: without it there are no spares"))
 	}
-	for i, id := range s.Expected {
+	seen := make(map[string]bool, len(s.Expected))
+	for _, id := range s.Expected {
 		if !validInstanceID(id) {
-			errs = append(errs, fmt.Errorf("group settings: Expected names %q, which is not an instance id (1 to 249 of [A-Za-z0-9._-])", id))
-		} else if slices.Contains(s.Expected[:i], id) {
-			errs = append(errs, fmt.Errorf("group settings: Expected names %q twice", id))
+			errs = append(errs, fmt.Errorf("group settings: %q is expected, which is not an instance id (1 to 249 of [A-Za-z0-9._-])", id))
+		} else if seen[id] {
+			errs = append(errs, fmt.Errorf("group settings: %q is expected twice", id))
 		}
+		seen[id] = true
 	}
 	return errors.Join(errs...)
 }
@@ -89,8 +93,12 @@ func Dismissed(before Settings, already []string, after Settings) []string {
 	if len(after.Expected) == 0 {
 		return nil
 	}
+	expected := make(map[string]bool, len(after.Expected))
+	for _, id := range after.Expected {
+		expected[id] = true
+	}
 	ids := slices.Concat(before.Expected, already)
-	ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(after.Expected, id) })
+	ids = slices.DeleteFunc(ids, func(id string) bool { return expected[id] })
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }

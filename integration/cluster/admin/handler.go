@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"time"
@@ -80,7 +81,8 @@ func refusal(err error) (int, *Error) {
 	return http.StatusInternalServerError, &Error{Text: err.Error()}
 }
 
-// read decodes a body. Unknown fields are mistakes: a setting that is misspelt must not be off in silence.
+// read decodes a body. Unknown fields are mistakes, and so is what follows: a setting must not be off in silence because it is
+// misspelt or out of reach.
 func read(r *http.Request, into any) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
@@ -90,6 +92,9 @@ func read(r *http.Request, into any) error {
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return &statusError{http.StatusBadRequest, "the body cannot be read: " + err.Error()}
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return &statusError{http.StatusBadRequest, "the body cannot be read: something follows the JSON object"}
 	}
 	return nil
 }
