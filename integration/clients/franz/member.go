@@ -35,7 +35,7 @@ func startMember(brokers []string, group, instance, topic string, opts ...kgo.Op
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.DisableAutoCommit(),
-		kgo.SessionTimeout(4*time.Minute),
+		kgo.SessionTimeout(25*time.Minute),
 		kgo.HeartbeatInterval(500*time.Millisecond),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { m.own(p[topic], true) }),
 		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { m.own(p[topic], false) }),

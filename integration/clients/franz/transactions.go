@@ -39,7 +39,6 @@ func (p player) copyHalves(ctx context.Context, in, out string) error {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.TransactionalID("transactions"),
-		kgo.RequireStableFetchOffsets(),
 	)
 	if err != nil {
 		return err

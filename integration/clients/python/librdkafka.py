@@ -34,7 +34,7 @@ class Member:
 
     def __init__(self, group, instance=None):
         config = {
-            **BOOTSTRAP, "group.id": group, "session.timeout.ms": 1_500_000, "heartbeat.interval.ms": 500,
+            **BOOTSTRAP, "group.id": group, "session.timeout.ms": 1_500_000, "max.poll.interval.ms": 1_500_000, "heartbeat.interval.ms": 500,
             "auto.offset.reset": "earliest", "enable.auto.commit": False, "isolation.level": "read_committed",
         }
         if instance:
