@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/millrace-io/millrace/internal/taskid"
@@ -266,6 +265,3 @@ func (s *sink) err() error {
 	}
 	return nil
 }
-
-// fencedErrors are the brokers' ways to say that a newer producer has our transactional id.
-var fencedErrors = []error{kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping, kerr.FencedInstanceID}

@@ -173,15 +173,14 @@ func (b *broker) listOffset(ctx context.Context, topic string, partition int32, 
 	if err != nil {
 		return 0, fmt.Errorf("cluster: ListOffsets of %s-%d: %w", topic, partition, err)
 	}
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return 0, fmt.Errorf("cluster: ListOffsets of %s-%d: %w", topic, partition, err)
-			}
-			return p.Offset, nil
-		}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return 0, fmt.Errorf("cluster: ListOffsets of %s-%d does not name that partition alone", topic, partition)
 	}
-	return 0, fmt.Errorf("cluster: ListOffsets of %s-%d names no partition", topic, partition)
+	answer := resp.Topics[0].Partitions[0]
+	if err := kerr.ErrorForCode(answer.ErrorCode); err != nil {
+		return 0, fmt.Errorf("cluster: ListOffsets of %s-%d: %w", topic, partition, err)
+	}
+	return answer.Offset, nil
 }
 
 // stop writes kfake's state to the data directory and ends it.
