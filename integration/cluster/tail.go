@@ -19,7 +19,7 @@ import (
 // The coordinator wants the reports on transactional appends and on markers in the log's order. A marker behind an
 // append is reported after it because both hold order while they report, and the append takes it before it writes. A
 // marker before an append of the same producer is reported before it because the answer to EndTxn waits for the tail
-// (see front.sent), or, after a time-out, carries a higher epoch, which the coordinator compares.
+// (see front.after), or, after a time-out, carries a higher epoch, which the coordinator compares.
 type tail struct {
 	broker *broker
 	client *kgo.Client
