@@ -11,16 +11,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/millrace-io/millrace/integration/cluster"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -28,37 +25,6 @@ import (
 // These benchmarks measure a cluster in a process of its own with one processor (GOMAXPROCS=1), so that its processor
 // time is known apart from its clients'. They report requests per second of that time, which says something on a machine
 // that has other things to do, and how long an answer took, which says something only on one that has not.
-
-const serveEnv = "MILLRACE_BENCH_SERVE"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(serveEnv); dir != "" {
-		if err := serveBench(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-// serveBench runs a cluster, prints its address, and answers each line of its input with the processor time it has used.
-func serveBench(dir string) error {
-	runtime.GOMAXPROCS(1)
-	c, err := cluster.Start(cluster.DataDir(dir), cluster.Topic("bench", 4), cluster.InitialRebalanceDelay(time.Second))
-	if err != nil {
-		return err
-	}
-	fmt.Println(c.Brokers()[0])
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		var usage syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-			return err
-		}
-		fmt.Println(usage.Utime.Nano() + usage.Stime.Nano())
-	}
-	return c.Close()
-}
 
 // A benchServer is that process.
 type benchServer struct {
