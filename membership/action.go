@@ -14,6 +14,7 @@ type SendJoin struct {
 	MemberID string
 	Metadata []byte
 	Reason   string
+	Again    bool // the same join found no coordinator before
 }
 
 // SendSync sends SyncGroup. The request may be parked.

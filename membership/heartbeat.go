@@ -37,6 +37,9 @@ func (m *Member) onHeartbeat(now time.Time, in HeartbeatAnswered) {
 	switch {
 	case in.Code == None:
 		if m.parked == 0 && m.retryAt.IsZero() {
+			if m.attempts > 0 {
+				m.log("the coordinator answers again")
+			}
 			m.attempts = 0
 		}
 	case in.Code == RebalanceInProgress:
@@ -49,6 +52,7 @@ func (m *Member) onHeartbeat(now time.Time, in HeartbeatAnswered) {
 	case in.Code == UnknownMemberID, in.Code == IllegalGeneration:
 		m.lost(Heartbeat, in.Code)
 	case in.Code.moved():
+		m.tellTrouble("a heartbeat was answered " + in.Code.String())
 		m.beatAt = now.Add(m.backoff())
 	default:
 		m.refused(Heartbeat, in.Code)

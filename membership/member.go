@@ -198,6 +198,7 @@ func (m *Member) onTick(now time.Time) {
 	if !m.retryAt.IsZero() && !now.Before(m.retryAt) {
 		m.retryAt = time.Time{}
 		if m.state == Joining {
+			m.join.Again = true
 			m.sendJoin()
 		} else {
 			m.sendSync()
@@ -217,6 +218,7 @@ func (m *Member) onNoAnswer(now time.Time, in NoAnswer) {
 		m.retry(now, "no answer: "+in.Err.Error())
 	case m.beat:
 		m.beat = 0
+		m.tellTrouble("no answer to a heartbeat: " + in.Err.Error())
 		m.beatAt = now.Add(m.backoff())
 	}
 }
@@ -224,9 +226,15 @@ func (m *Member) onNoAnswer(now time.Time, in NoAnswer) {
 // retry sends the parked request again after a pause.
 func (m *Member) retry(now time.Time, why string) {
 	m.parked = 0
-	pause := m.backoff()
-	m.retryAt = now.Add(pause)
-	m.log("%s again in %v: %s", m.state, pause, why)
+	m.tellTrouble(why)
+	m.retryAt = now.Add(m.backoff())
+}
+
+// tellTrouble tells the first failure of a row: an outage may last for hours.
+func (m *Member) tellTrouble(why string) {
+	if m.attempts == 0 {
+		m.log("%s, trying until the coordinator answers: %s", m.state, why)
+	}
 }
 
 func (m *Member) backoff() time.Duration {

@@ -53,7 +53,7 @@ func checkAppID(id string) error {
 	case len(id) > maxAppID:
 		return fmt.Errorf("has %d characters, at most %d are allowed", len(id), maxAppID)
 	case id == "." || id == ".." || strings.IndexFunc(id, notTopicChar) >= 0:
-		return fmt.Errorf("%q: only letters, digits, '.', '_' and '-' are allowed, because internal topics carry it", id)
+		return fmt.Errorf("%q: only letters, digits, '.', '_' and '-' are allowed (but not . or ..), because internal topics carry it", id)
 	}
 	return nil
 }

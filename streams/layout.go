@@ -98,7 +98,7 @@ func (p *process) watchTopics(ctx context.Context) {
 				p.broken <- err
 				return
 			}
-			p.app.cfg.Logger.Warn("looking at the source topics", "app", p.app.cfg.AppID, "err", err)
+			p.app.cfg.Logger.Warn("the source topics cannot be looked at, trying again", "app", p.app.cfg.AppID, "in", p.app.cfg.MetadataMaxAge, "err", err)
 		}
 	}
 }

@@ -115,11 +115,14 @@ func (p *process) connect(ctx context.Context) error {
 			}, 0, time.Now)
 			return nil
 		}
-		if ctx.Err() == nil {
-			last = err
-		}
 		if refused(err) {
 			return failure(KindBroker, fmt.Errorf("the brokers at %s and this process do not accept each other: %w", strings.Join(p.app.cfg.Brokers, ", "), err))
+		}
+		if ctx.Err() == nil {
+			if last == nil {
+				p.app.cfg.Logger.Warn("no broker answers, trying again", "brokers", p.app.cfg.Brokers, "for", p.app.cfg.StartTimeout, "err", err)
+			}
+			last = err
 		}
 		select {
 		case <-time.After(connectRetry):

@@ -219,7 +219,9 @@ func (d *Driver) step(in membership.Input) {
 func (d *Driver) do(a membership.Action) {
 	switch a := a.(type) {
 	case membership.SendJoin:
-		d.log.Info("joining the group", "member", a.MemberID, "reason", a.Reason)
+		if !a.Again {
+			d.log.Info("joining the group", "member", a.MemberID, "reason", a.Reason)
+		}
 		d.send(a.Seq, func(ctx context.Context) (membership.Input, error) { return d.joinGroup(ctx, a) })
 	case membership.SendSync:
 		d.send(a.Seq, func(ctx context.Context) (membership.Input, error) { return d.syncGroup(ctx, a) })

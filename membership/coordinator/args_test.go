@@ -35,6 +35,9 @@ var spellings = map[string]string{
 	"groupid": "group", "memberid": "member", "instanceid": "instance", "groupinstanceid": "instance", "generationid": "generation", "gen": "generation",
 	"sessiontimeout": "session", "rebalancetimeout": "rebalance", "protocoltype": "type", "clientid": "client", "clienthost": "host",
 	"requirestable": "stable", "errorcode": "error", "assignments": "assign", "skipassignment": "skip", "producerid": "producer",
+	"sessiontimeoutms": "session", "rebalancetimeoutms": "rebalance", "protocolname": "protocol", "transactionalid": "txn", "producerepoch": "producer-epoch",
+	"heartbeat": "heartbeat", "forcerebalance": "force", "registrationtimeout": "registration", "expansiontimeout": "expansion",
+	"expectedinstanceids": "expected", "targetsize": "target", "groupmaxsize": "max-size", "initialrebalancedelay": "delay",
 }
 
 // separators are what the spelling of a name may have or lack.
