@@ -133,9 +133,13 @@ func (f *devFlags) announce(s stdio, c *cluster.Cluster, side *adminSide) {
 	tellRecovery(s.err, c.Recovery())
 }
 
-// tellRecovery says what the start had to cut after a crash, and nothing when it cut nothing.
+// tellRecovery says what the start had to mend after a crash.
 func tellRecovery(w io.Writer, r cluster.Recovery) {
 	if !r.Existing || r.Clean {
+		return
+	}
+	if r.TornBytes == 0 && len(r.Transactions) == 0 && len(r.Damaged) == 0 {
+		fmt.Fprintln(w, "the last stop was not orderly; there was nothing to recover")
 		return
 	}
 	fmt.Fprintln(w, "the last stop was not orderly; recovered:")

@@ -87,7 +87,7 @@ func TestDevServesAndKeepsItsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := startDev(t, "-data-dir", dir, "-profile", "kip345")
-	if said := second.end(t); !strings.Contains(said, "the last stop was not orderly") {
+	if said := second.end(t); !strings.Contains(said, "the last stop was not orderly; there was nothing to recover") {
 		t.Errorf("dev did not say that it recovered but\n%s", said)
 	}
 }

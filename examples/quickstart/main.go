@@ -4,7 +4,8 @@
 //	go run ./cmd/millrace dev -topic lines:4 -topic counts:4      # a Kafka cluster at 127.0.0.1:9092
 //	go run ./examples/quickstart [broker ...]                     # this program; default 127.0.0.1:9092
 //
-// It runs until Ctrl-C, which is a graceful stop.
+// It runs until Ctrl-C, which is a graceful stop. Its state stays in the directory quickstart of the system's temporary one;
+// remove that when you start another cluster.
 package main
 
 import (
