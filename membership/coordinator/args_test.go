@@ -37,7 +37,7 @@ var spellings = map[string]string{
 	"requirestable": "stable", "errorcode": "error", "assignments": "assign", "skipassignment": "skip", "producerid": "producer",
 	"sessiontimeoutms": "session", "rebalancetimeoutms": "rebalance", "protocolname": "protocol", "transactionalid": "txn", "producerepoch": "producer-epoch",
 	"heartbeat": "heartbeat", "forcerebalance": "force", "registrationtimeout": "registration", "expansiontimeout": "expansion",
-	"expectedinstanceids": "expected", "targetsize": "target", "groupmaxsize": "max-size", "initialrebalancedelay": "delay",
+	"expectedinstanceids": "expected", "targetsize": "target", "refuseunexpected": "refuse-unexpected", "sparesession": "spare-session", "groupmaxsize": "max-size", "initialrebalancedelay": "delay",
 }
 
 // separators are what the spelling of a name may have or lack.
@@ -48,7 +48,7 @@ func spelling(name string) string {
 	if short, ok := spellings[separators.Replace(strings.ToLower(name))]; ok {
 		return short
 	}
-	return name
+	return strings.ReplaceAll(name, "_", "-")
 }
 
 func (a *args) unused() []string {

@@ -199,7 +199,7 @@ func (w *world) cmdDeleteTopic(a *args) error {
 }
 
 func (w *world) cmdEndTxn(a *args) error {
-	ev := TxnEnded{ProducerID: a.number("producer", 1), ProducerEpoch: int16(a.number("epoch", 0)), Commit: a.bool("commit")}
+	ev := TxnEnded{ProducerID: a.number("producer", 1), ProducerEpoch: int16(a.number("epoch", a.number("producer-epoch", 0))), Commit: a.bool("commit")}
 	if !ev.Commit && !a.bool("abort") {
 		return fmt.Errorf("say commit or abort")
 	}

@@ -96,7 +96,7 @@ func (s *script) scenario(d *datadriven.TestData, a *args) string {
 		d.Fatalf(s.t, "want: scenario NAME")
 	}
 	s.name = d.CmdArgs[0].Key
-	a.bool(s.name)
+	a.bool(spelling(s.name))
 	a.list("rows") // read by TestEveryRuleHasAScript
 	profiles := []Profile{Kafka, KIP345}
 	if only := a.text("profile", "both"); only != "both" {
