@@ -229,6 +229,8 @@ func TestBadRequestsAreTold(t *testing.T) {
 		"kind of body":       {"PUT", "/admin/v1/groups/x/settings", "text/plain", "{}", 415, "application/json"},
 		"no JSON":            {"PUT", "/admin/v1/groups/x/settings", body, "{", 400, "cannot be read"},
 		"unknown setting":    {"PUT", "/admin/v1/groups/x/settings", body, `{"target":1}`, 400, `unknown field`},
+		"null":               {"PUT", "/admin/v1/groups/x/settings", body, "null", 400, "must be a JSON object"},
+		"empty body":         {"PUT", "/admin/v1/groups/x/settings", body, "", 400, "must be a JSON object"},
 		"two objects":        {"PUT", "/admin/v1/groups/x/settings", body, `{}{"target_size":1}`, 400, `follows`},
 		"number as duration": {"PUT", "/admin/v1/groups/x/settings", body, `{"expansion_timeout":5}`, 400, "written as text"},
 		"bad setting":        {"PUT", "/admin/v1/groups/x/settings", body, `{"target_size":-1}`, 400, "target size is -1"},

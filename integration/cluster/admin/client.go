@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -77,6 +78,9 @@ func (c *Client) do(ctx context.Context, method string, body, answer any, path .
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
+		if errors.Is(err, io.EOF) { // so do brokers end a connection on which no Kafka frame comes
+			return fmt.Errorf("%w: is that the address of the cluster's admin side (millrace dev -admin), or of its brokers?", err)
+		}
 		return err // names method and URL
 	}
 	defer response.Body.Close()

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,7 +89,14 @@ func read(r *http.Request, into any) error {
 	if err != nil || kind != "application/json" {
 		return &statusError{http.StatusUnsupportedMediaType, "the body must be application/json"}
 	}
-	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody))
+	raw, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	if err != nil {
+		return &statusError{http.StatusBadRequest, "the body cannot be read: " + err.Error()}
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) { // null would be decoded, and turn everything off
+		return &statusError{http.StatusBadRequest, "the body must be a JSON object"}
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return &statusError{http.StatusBadRequest, "the body cannot be read: " + err.Error()}
