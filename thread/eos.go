@@ -189,10 +189,7 @@ func (t *Thread) renewProducer(cause error) error {
 			return err
 		}
 		t.sink = newSink(t.ctx, client)
-		if _, _, err := client.ProducerID(ctx); err != nil {
-			return fmt.Errorf("initialising the transactional id %s: %w", t.cfg.TransactionalID, err)
-		}
-		return nil
+		return t.cfg.initTransactionalID(ctx, client)
 	})
 }
 

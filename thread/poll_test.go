@@ -101,6 +101,26 @@ func TestFetchesGrowToTheConfiguredSize(t *testing.T) {
 	}
 }
 
+// What the user's own options say of a partition wins, up to the bound of a whole fetch.
+func TestFetchesGrowToWhatTheClientWasMadeFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options []kgo.Opt
+		want    fetchSizes
+	}{
+		"default": {nil, fetchSizes{max: 2 << 20, maxPartition: fetchPartitionBytes}},
+		"option":  {[]kgo.Opt{kgo.FetchMaxPartitionBytes(48 << 10)}, fetchSizes{max: 2 << 20, maxPartition: 48 << 10}},
+	} {
+		client, err := (&Config{FetchMaxBytes: 2 << 20, Client: tc.options}).newConsumer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := configuredSizes(client); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+		client.Close()
+	}
+}
+
 func TestOwnersHandOverOneAtATime(t *testing.T) {
 	o := newOwners()
 	id := taskid.ID{Subtopology: "words"}

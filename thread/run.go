@@ -120,18 +120,18 @@ func (t *Thread) start() error {
 		return err
 	}
 	t.group = driver
-	return t.initTransactionalID(producer)
-}
-
-// initTransactionalID is O2.
-func (t *Thread) initTransactionalID(producer *kgo.Client) error {
 	if !t.cfg.exactlyOnce() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, t.cfg.CommitTimeout)
 	defer cancel()
+	return t.cfg.initTransactionalID(ctx, producer)
+}
+
+// initTransactionalID is O2, and the same again for a producer that replaces one.
+func (c *Config) initTransactionalID(ctx context.Context, producer *kgo.Client) error {
 	if _, _, err := producer.ProducerID(ctx); err != nil {
-		return fmt.Errorf("initialising the transactional id %s: %w", t.cfg.TransactionalID, err)
+		return fmt.Errorf("initialising the transactional id %s: %w", c.TransactionalID, err)
 	}
 	return nil
 }
